@@ -136,3 +136,10 @@ def test_a_policy_of_another_game(run, policy):
         answer = run("match", policy, "uniform", "leduc_poker", *more)
         assert answer.code == 2
         assert answer.err.startswith(f"error: {policy} is a policy for kuhn_poker")
+
+
+def test_options_of_aivat_are_checked(run):
+    answer = run("match", "uniform", "uniform", "kuhn_poker", "--workers", "2")
+    assert answer.code == 2 and "--log and --workers are for --aivat" in answer.err
+    answer = run("match", "uniform", "uniform", "no_limit_holdem", "--aivat")
+    assert answer.code == 2 and "policy is known for every hand" in answer.err

@@ -257,3 +257,20 @@ def test_opponents_that_do_not_fit(run, options, message):
     answer = run("play", *options)
     assert answer.code == 2
     assert message in answer.err
+
+
+def test_raises_of_no_limit_poker_are_typed_as_totals():
+    from counterplay.cli.play_prompt import RaiseMenu
+
+    names = ["fold", "call", *(f"raise to {total}" for total in range(200, 2001))]
+    menu = RaiseMenu(names, names, (200, 100))
+    assert "[r]aise to 200-2000" in menu.prompt
+    for answer, total in [
+        *(("300", 300), ("r 300", 300), ("raise to 300", 300), ("all-in", 2000), ("a", 2000)),
+        *(("pot", 300), ("half", 200)),
+    ]:
+        assert menu.find_exact(answer) == 2 + total - 200, answer
+    for answer in ("199", "2001", "-5", "1e9", "99999999999", "moon"):
+        assert menu.find_exact(answer) is None and not menu.find_matches(answer)
+    assert menu.find_exact("fold") == 0 and menu.find_matches("c") == [1]
+    assert "from 200 to 2000" in menu.advice

@@ -124,3 +124,31 @@ def test_equities_equal_those_of_the_calculator():
     k = int(np.flatnonzero((response.hands[live] == (20, 21)).all(axis=1))[0])  # 7c7d
     expected = cp.holdem.compute_equity("AcKd", "7c7d", "2c3d4h").value
     assert equity[k] == pytest.approx(expected)
+
+
+def test_an_agent_asked_for_all_hands_gives_the_same_range():
+    """A twin of each agent that is asked hand by hand."""
+    from tests.play.poker.class_buckets import bucketed_game, random_policy, use_class_buckets
+
+    class HandByHand:
+        def __init__(self, policy):
+            self.action_probabilities = policy.action_probabilities
+
+    with pytest.MonkeyPatch.context() as patch:
+        use_class_buckets(patch)
+        policy = random_policy(bucketed_game())
+        game = policy.game.full_game
+        state = game.initial_state()
+        for card in range(4):
+            state = game.next_state(state, card)
+        for action in (300, 1):
+            state = game.next_state(state, action)
+        for card in range(4, 7):
+            state = game.next_state(state, card)
+        whole, single = (
+            LocalBestResponse(game, agent, PUBLISHED_SETTINGS["fine_from_flop"])
+            for agent in (policy, HandByHand(policy))
+        )
+        np.testing.assert_allclose(
+            whole.opponent_range(state, 0), single.opponent_range(state, 0), atol=1e-12
+        )

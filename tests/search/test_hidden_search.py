@@ -48,15 +48,12 @@ def state_after(game, *actions):
 
 
 def test_every_agent_is_tested():
-    assert set(QUICK) == set(SEARCH_AGENTS)
-    assert {load_search_agent(name).needs for name in SEARCH_AGENTS} == {
-        "tree",
-        "rules",
-        "value network",
-    }
+    assert set(QUICK) == set(SEARCH_AGENTS) - {"hunl"}  # of tests/play/poker
+    needs = {load_search_agent(name).needs for name in SEARCH_AGENTS}
+    assert needs == {"tree", "rules", "value network"}
 
 
-@pytest.mark.parametrize("name", SEARCH_AGENTS)
+@pytest.mark.parametrize("name", QUICK)
 def test_same_seed_same_episode(name):
     game = cp.load_game("leduc_poker")
     agents = AgentLoader(game).load_agents(QUICK[name], "uniform")
@@ -64,7 +61,7 @@ def test_same_seed_same_episode(name):
     assert first == second
 
 
-@pytest.mark.parametrize("name", SEARCH_AGENTS)
+@pytest.mark.parametrize("name", QUICK)
 def test_tabulated_agent_equals_the_agent_asked_at_one_state(name):
     tree = game_tree("kuhn_poker")
     (agent,) = AgentLoader(tree.game).load_agents(QUICK[name])

@@ -228,6 +228,29 @@ def test_people_play_games_whose_tree_is_too_large():
     assert found["actions"] and not found["over"]
 
 
+def test_no_limit_poker_shows_a_table_and_a_range_of_raises():
+    desk = StudioWorker(lambda told: None)
+    call = {"do": "play", "game": "no_limit_holdem(stack=2000)", "policy": {"text": "uniform"}}
+    call |= {"name": "a", "seat": 1, "seed": 1, "number": 0}
+    found = desk.handle_call(call | {"actions": [], "hint": True})
+    assert [action["name"] for action in found["actions"]] == ["fold", "call"]
+    assert found["raises"] == {"first": 2, "low": 200, "high": 2000, "half": 200, "pot": 300}
+    table = found["table"]
+    assert len(table["hand"]) == 2 and table["board"] == [] and table["pot"] == 150
+    assert table["stacks"] == [1900, 1950] and table["bets"] == [100, 50]
+    assert len(found["hint"]) == 2 and len(found["raise_hints"]) == 1801
+    after = desk.handle_call(call | {"actions": [2 + 2000 - 200]})  # all-in
+    assert after["over"] and len(after["history"][5]["odds"]) == 2
+
+
+def test_blueprints_cannot_be_named_by_a_page():
+    desk = StudioWorker(lambda told: None)
+    call = {"do": "play", "game": "no_limit_holdem", "name": "a", "seat": 0, "seed": 1}
+    call |= {"number": 0, "actions": [], "policy": {"text": "search:hunl(blueprint='/etc')"}}
+    with pytest.raises(ConfigError, match="a blueprint cannot be named here"):
+        desk.handle_call(call)
+
+
 def test_offers_name_every_game_and_their_reasons(studio):
     found = studio.get("/api/offers")
     assert set(found) == set(GAMES)

@@ -64,6 +64,8 @@ class WalkScratch(NamedTuple):
 def deal_hands(game, scratch):
     """Draw all cards, and set the buckets and strengths of all players."""
     deck, cards, num_players = scratch.deck, scratch.cards, game.chips.shape[1]
+    for k in range(NUM_CARDS):  # in order, so that a deal does not depend on earlier ones
+        deck[k] = k
     for k in range(cards.size):
         j = k + int(draw_uniform(scratch.rng) * (NUM_CARDS - k))
         deck[k], deck[j] = deck[j], deck[k]

@@ -1,0 +1,108 @@
+"""External sampling with dense tables on the betting tree of poker with buckets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import counterplay as cp
+from counterplay.arenas.poker.betting_tree import build_betting_arrays
+from counterplay.errors import ConfigError
+from counterplay.games.holdem_base import HoldemState
+from counterplay.kernels.poker import betting_walk
+from counterplay.registry import load_game
+from tests.play.poker.class_buckets import bucketed_game, use_class_buckets
+
+THREE_SEATS = (
+    "poker(players=3,blinds=(50,100,0),stacks=(300,900,500),opens=(2,0,0,0),raises=(),"
+    "raise_caps=(),sizes='a')"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def buckets():
+    with pytest.MonkeyPatch.context() as patch:
+        use_class_buckets(patch)
+        yield
+
+
+def run(game, steps, **settings):
+    arena = cp.RulesArena(game)
+    algorithm = cp.load_algorithm("external_sampling", dense_tables=True, **settings)
+    memory = algorithm.init(arena, 3)
+    for count in steps:
+        memory = algorithm.step(arena, memory, count)
+    return arena, algorithm, memory
+
+
+def test_split_steps_give_the_same_bits():
+    game = bucketed_game()
+    _, _, whole = run(game, [60], linear_period=25)
+    _, _, parts = run(game, [7, 20, 33], linear_period=25)
+    assert (whole.regret == parts.regret).all() and (whole.policy_sum == parts.policy_sum).all()
+    assert whole.nodes_touched == parts.nodes_touched > 0 and whole.iteration == 60
+
+
+def test_periods_have_linear_weights():
+    """With one iteration a period, the sums are those of single iterations times their numbers."""
+    game = bucketed_game()
+    _, _, first = run(game, [1])
+    _, _, both = run(game, [2], linear_period=1)
+    _, _, equal = run(game, [2])
+    second = equal.policy_sum - first.policy_sum  # the regrets of iteration 1 are only scaled
+    np.testing.assert_allclose(both.policy_sum, (first.policy_sum + 2 * second) / 3, rtol=1e-5)
+
+
+def test_policies_learn_to_fold_weak_hands_to_all_in():
+    game = bucketed_game("no_limit_holdem(stack=2000,sizes='a;')")
+    arena, algorithm, memory = run(game, [40_000], linear_period=1000)
+    policy = algorithm.policies(arena, memory)["average"]
+    classes = game.buckets.board_buckets(())
+    node = int(np.flatnonzero(policy.tables.tree.action == 2000)[0])  # the big blind faces all-in
+    rows = policy.node_probabilities(node)
+    weakest, aces = classes[cp.holdem.Range.parse("72o").weights.argmax()], classes[1325]
+    assert rows[weakest, 0] > 0.9 and rows[aces, 1] > 0.9
+
+
+@pytest.mark.parametrize("spec", [THREE_SEATS, "no_limit_holdem(stack=700,sizes='1,a')"])
+def test_payoffs_equal_the_rules(spec):
+    """All ends of the betting tree, with random cards; side pots and ties included."""
+    game = load_game(spec)
+    tree = build_betting_arrays(game)
+    players, rng = game.num_players, np.random.default_rng(1)
+    kernel_game = betting_walk.BettingGame(
+        *(tree.player, tree.street, tree.first, tree.count, tree.chips, tree.left),
+        *(np.zeros(1, np.int64) for _ in range(5)),
+    )
+    for node in np.flatnonzero(tree.player < 0).tolist():
+        cards = tuple(rng.permutation(52)[: 2 * players + 5].tolist())
+        left = tuple(p for p in range(players) if tree.left[node] >> p & 1)
+        state = HoldemState(-2, cards, "", tuple(tree.chips[node].tolist()), left, 0, 3, 0, 100)
+        board = cards[2 * players :]
+        strengths = [game._strength((*game.hole_cards(state, p), *board)) for p in range(players)]
+        rank = np.array([sorted(strengths).index(s) for s in strengths])
+        expected = game.utilities(state)
+        got = [betting_walk.payoff(kernel_game, node, p, rank) for p in range(players)]
+        assert got == pytest.approx(expected)
+
+
+def test_three_players_learn_and_average():
+    game = bucketed_game(THREE_SEATS)
+    _, _, memory = run(game, [200])
+    assert memory.policy_sum.sum() > 0.0 and np.isfinite(memory.regret).all()
+
+
+def test_several_workers_run_all_iterations():
+    game = bucketed_game()
+    _, _, memory = run(game, [40], num_workers=2)
+    assert memory.iteration == 40 and memory.nodes_touched > 0
+
+
+def test_other_games_and_options_are_refused():
+    algorithm = cp.load_algorithm("external_sampling", dense_tables=True)
+    with pytest.raises(ConfigError, match="perfect_recall=false"):
+        algorithm.init(cp.RulesArena("leduc_poker"))
+    with pytest.raises(ConfigError, match="dense_tables=true has regret matching"):
+        cp.load_algorithm("external_sampling", dense_tables=True, gamma=1.0)
+    with pytest.raises(ConfigError, match="linear_period needs dense_tables"):
+        cp.load_algorithm("external_sampling", linear_period=10)
