@@ -108,10 +108,13 @@ def grid(
     from counterplay.cli.progress import ProgressFollower
     from counterplay.distributed.grid import make_cells, run_grid
 
-    given = {"algorithms": algorithms, "games": games, "seeds": seeds, "iterations": iterations}
-    given |= {
+    given: dict[str, object] = {
+        "algorithms": algorithms,
+        "games": games,
+        "seeds": seeds,
+        "iterations": iterations,
         "evaluate_every": evaluate_every,
-        "output": output and str(output),
+        "output": None if output is None else str(output),
         "figures": figures,
         "x": x,
     }
