@@ -180,7 +180,12 @@ def _read_plan(study: Path | None, options: dict[str, object]) -> GridPlan:
         where, raw = load_json_object(study, "study", "grid", GridPlan.model_fields)
         name = raw.pop("name", "grid")
         raw.setdefault("output", str(study.parent / str(name)))
-    plan = validate(where, GridPlan, raw | options)
+    settings = raw | options
+    missing = [key for key in ("algorithms", "games", "output") if key not in settings]
+    if missing:
+        needed = " and ".join(f"--{key}" for key in missing)
+        raise ConfigError(f"a grid needs {needed}, or a STUDY file with these keys")
+    plan = validate(where, GridPlan, settings)
     named = {key for key in ("algorithms", "games") if key not in options}
     if study is not None:
         for key in named:
