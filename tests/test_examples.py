@@ -50,3 +50,20 @@ def test_own_deep_algorithm():
     one, other = (algorithm.policies(tree, memory)["average"] for memory in (whole, parts))
     assert cp.exploitability(tree, one) < 0.1  # uniform play: 0.458
     assert (one.probabilities == other.probabilities).all()
+
+
+def test_ppo_learns_and_its_agent_is_matched_and_bounded_elsewhere(tmp_path, capsys):
+    """PPO comes near the best response; its weights play in a program that only has NumPy."""
+    pytest.importorskip("jax")
+    pytest.importorskip("gymnasium")
+    folder = Path(__file__).parent.parent / "examples"
+    weights = str(tmp_path / "ppo.npz")
+    words = ["--game", "kuhn_poker", "--updates", "25", "--save", weights]
+    judgements = runpy.run_path(str(folder / "ppo.py"))["main"](words)
+    for judgement, uniform in zip(judgements, (0.125, -0.125), strict=True):
+        assert judgement.gap < 0.1 < judgement.value - uniform
+    script = runpy.run_path(str(folder / "agent_from_elsewhere.py"))
+    report = script["main"]([weights, "--game", "kuhn_poker", "--episodes", "800"])
+    assert report.match.low <= report.exact_match <= report.match.high
+    assert 0.0 < report.bound.mean - 4.0 * report.bound.standard_error <= report.nash_conv
+    assert "NashConv at least" in capsys.readouterr().out

@@ -458,6 +458,9 @@ def _load_registered(
     if name not in registry:
         register_entry_points()
     if name not in registry:
+        if name.endswith(".py"):
+            message = f"{name} is a Python file; name one of its {kind}s: {name}:Class"
+            raise ConfigError(message)
         advice = f"known: {', '.join(registry)}"
         if kind in KINDS_WITH_COMMAND:
             advice = f"counterplay {kind}s lists all"

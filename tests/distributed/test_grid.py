@@ -89,3 +89,61 @@ class Inside(InProcessExecutor):
 
     def __exit__(self, *problem):
         pass
+
+
+@pytest.fixture
+def in_process(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(executor, "LocalExecutor", lambda num_processes, notify: Inside())
+    return tmp_path
+
+
+def test_a_study_file_has_the_options_and_draws_a_figure_per_game(in_process, capsys):
+    pytest.importorskip("matplotlib")
+    study = {"algorithms": ["cfr", "outcome_sampling"], "games": ["kuhn_poker", "king_ace_poker"]}
+    study |= {"seeds": "0:2", "iterations": 40, "figures": "svg", "x": "nodes"}
+    (in_process / "paper.json").write_text(json.dumps(study))
+    assert main(["grid", "paper.json"]) == 0
+    assert len(find_runs([in_process / "paper"])) == 8
+    for game in study["games"]:
+        assert (in_process / "paper" / f"{game}.svg").stat().st_size > 5_000
+    capsys.readouterr()
+    words = [
+        "--algorithms",
+        "cfr",
+        "--seeds",
+        "5",
+        "-o",
+        "other",
+        "--figures",
+        "png",
+        "--x",
+        "step",
+    ]
+    assert main(["grid", "paper.json", *words]) == 0  # options take precedence
+    assert [run.name for run in find_runs([in_process / "other"])] == ["seed-5", "seed-5"]
+    assert (in_process / "other" / "kuhn_poker.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("study", "words", "message"),
+    [
+        (None, ["-a", "cfr", "-o", "out"], "games"),
+        ({"algorithms": "cfr"}, [], "games"),
+        ({"algorithms": "cfr", "games": "kuhn_poker", "seed": 1}, [], "seed"),
+        ({"algorithms": "cfr", "games": "kuhn_poker", "iterations": 0}, [], "iterations"),
+        ({"algorithms": "cfr", "games": "kuhn_poker", "figures": "gif"}, [], "figures"),
+        ({"algorithms": "cfr", "games": "kuhn_poker", "x": "nodes"}, [], "--figures"),
+        ({"algorithms": "cfr", "games": "kuhn_poker", "seeds": "a"}, [], "seeds"),
+        ({"algorithms": "theirs.py:A", "games": "kuhn_poker"}, [], "wants to run the code"),
+        ([1], [], "must be an object"),
+    ],
+)
+def test_wrong_studies_are_one_line(in_process, capsys, study, words, message):
+    (in_process / "theirs.py").write_text("raise SystemExit('ran')\n")
+    if study is not None:
+        (in_process / "s.json").write_text(json.dumps(study))
+        words = ["s.json", *words]
+    assert main(["grid", *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict, cast
 
 import typer
 
-from counterplay.cli.options import JsonOption, SeedOption, iterations_option
-from counterplay.cli.output import print_json, print_table, print_wrapped
+from counterplay.cli.options import (
+    JsonOption,
+    SeedOption,
+    check_outputs,
+    file_option,
+    iterations_option,
+)
+from counterplay.cli.output import print_json, print_table, print_wrapped, print_written
+from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
     from counterplay.matrix.normal_form import NormalForm
@@ -115,6 +123,10 @@ def matrix(
     latex: Annotated[
         bool, typer.Option("--latex", help="Print only the utilities, as a LaTeX table.")
     ] = False,
+    output: Annotated[
+        Path | None,
+        file_option("--output", "-o", help="Write only the payoff table, to an .svg or .tex file."),
+    ] = None,
 ) -> None:
     """Find dominated actions and equilibria of a matrix game.
 
@@ -124,6 +136,7 @@ def matrix(
     A game with a tree is converted: its reduced pure policies become the actions.
     """
     from counterplay.cli.progress import build_tree_with_progress
+    from counterplay.core.archive import write_text
     from counterplay.matrix.analysis import (
         analyse_normal_form,
         describe_normal_form,
@@ -132,10 +145,21 @@ def matrix(
     )
     from counterplay.registry import load_learner
 
+    if output is not None:
+        if output.suffix not in (".svg", ".tex"):
+            raise ConfigError(f"cannot draw to {output}; the name must end in .svg or .tex")
+        check_outputs(output, None)
     loaded_learner = load_learner(learner) if learner else None
     name, form = load_normal_form(game, build=build_tree_with_progress)
+    if output is not None:
+        from counterplay.display.matrix_drawing import draw_matrix
+
+        is_svg = output.suffix == ".svg"
+        write_text(output, draw_matrix(form) if is_svg else _latex_table(name, form) + "\n")
+        print_written(output)
+        return
     if latex:
-        _print_latex(name, form)
+        print(_latex_table(name, form))
         return
     if loaded_learner:
         facts = describe_normal_form(name, form) | run_learner_analysis(
@@ -182,16 +206,15 @@ def _print_utilities(form: NormalForm) -> None:
     print_table(("", *columns), [(name, *row) for name, row in zip(rows, cells, strict=True)])
 
 
-def _print_latex(name: str, form: NormalForm) -> None:
-    """Print the utilities of both players, or player 0's of a zero-sum game, as LaTeX."""
+def _latex_table(name: str, form: NormalForm) -> str:
+    """Return the utilities of both players, or player 0's of a zero-sum game, as LaTeX."""
     from counterplay.display.latex import latex_matrix
-    from counterplay.errors import ConfigError
 
     if form.num_players != 2:
         raise ConfigError(f"{name} has {form.num_players} players, and a LaTeX table has two")
     utility = form.utility[:1] if form.is_zero_sum else form.utility
     rows, columns = form.action_names
-    print(latex_matrix(rows, columns, utility.transpose(1, 2, 0).tolist()))
+    return latex_matrix(rows, columns, utility.transpose(1, 2, 0).tolist())
 
 
 def _print_dominated(facts: MatrixFacts) -> None:

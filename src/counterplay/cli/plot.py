@@ -24,7 +24,9 @@ def plot(
             help="Add reference curves of the same game; may be repeated.",
         ),
     ] = None,
-    x: Annotated[str, typer.Option(metavar="step|seconds", help="Horizontal axis.")] = "step",
+    x: Annotated[
+        str, typer.Option(metavar="step|seconds|nodes|episodes", help="Horizontal axis.")
+    ] = "step",
     policy: Annotated[
         list[str] | None,
         typer.Option(

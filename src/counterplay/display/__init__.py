@@ -11,6 +11,7 @@ _EXPORTS = {
     "equations": ["Equation", "EquationLine", "cfr_equations", "learner_equations"],
     "infoset_table": ["InfosetRow", "PolicyGrid", "infoset_rows", "policy_grids"],
     "widgets": ["LiveSolve", "policy_widget", "solve_widget", "tree_widget"],
+    "matrix_drawing": ["draw_matrix"],
     "tree_drawing": ["Drawing", "draw_tree"],
 }
 

@@ -8,6 +8,7 @@ from counterplay.display.infoset_table import InfosetRow as InfosetRow
 from counterplay.display.infoset_table import PolicyGrid as PolicyGrid
 from counterplay.display.infoset_table import infoset_rows as infoset_rows
 from counterplay.display.infoset_table import policy_grids as policy_grids
+from counterplay.display.matrix_drawing import draw_matrix as draw_matrix
 from counterplay.display.tree_drawing import Drawing as Drawing
 from counterplay.display.tree_drawing import draw_tree as draw_tree
 from counterplay.display.widgets import LiveSolve as LiveSolve
@@ -23,6 +24,7 @@ __all__ = [
     "LiveSolve",
     "PolicyGrid",
     "cfr_equations",
+    "draw_matrix",
     "draw_tree",
     "infoset_rows",
     "learner_equations",

@@ -115,7 +115,7 @@ def draw_curves(
     """Draw lines over `step` or `seconds`.
 
     Args:
-        x: "step" or "seconds".
+        x: "seconds"; or "step", "nodes" or "episodes", in which unit the curves have their `step`.
         log_x: whether that axis is logarithmic.
         style: size and fonts, of a screen or of a paper.
     """
@@ -124,7 +124,11 @@ def draw_curves(
 
     unit, size = _x_label_and_scale(lines, x, log_x)
     points = [
-        (getattr(line.curve, x) / size, _mask_nonpositive(line.curve.median)) for line in lines
+        (
+            (line.curve.seconds if x == "seconds" else line.curve.step) / size,
+            _mask_nonpositive(line.curve.median),
+        )
+        for line in lines
     ]
     if log_x:
         points = [(_mask_nonpositive(across), up) for across, up in points]
@@ -194,7 +198,7 @@ def _format_axes(axes: Axes, x: str, log_x: bool) -> None:
         axes.set_xscale("log")
     else:
         axes.set_xlim(left=0.0)
-    if x == "step":
+    if x != "seconds":
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.margins(x=0.02)
 
@@ -235,8 +239,8 @@ def _draw_legend(figure: Figure, lines: Sequence[PlotLine], style: FigureStyle) 
 
 def _x_label_and_scale(lines: Sequence[PlotLine], x: str, log_x: bool) -> tuple[str, float]:
     """Return the label of the horizontal axis, and the number of its units in one label unit."""
-    if x == "step":
-        return "step", 1.0
+    if x != "seconds":
+        return {"nodes": "nodes touched"}.get(x, x), 1.0
     longest = max(float(np.nanmax(line.curve.seconds, initial=0.0)) for line in lines)
     fitting = [(name, size) for least, name, size in TIME_UNITS if longest > least and not log_x]
     name, size = fitting[0] if fitting else ("s", 1.0)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import fmean
 
 from counterplay.core.archive import write_file, write_text
 from counterplay.errors import ConfigError
@@ -14,6 +16,7 @@ from counterplay.experiment.plots.reference_curves import load_reference_curves
 from counterplay.experiment.population import draw_payoffs
 from counterplay.experiment.run_folder import find_runs
 from counterplay.experiment.run_groups import MetricCurve, RunGroup, load_run_groups
+from counterplay.experiment.work_counts import WORK_UNITS, work_per_step
 
 PLOT_SUFFIXES = (".png", ".svg", ".pdf", ".html")
 # The studio's chart colours, `HUES` in studio/static/ui.js
@@ -52,7 +55,8 @@ def plot_runs(
         output: a file that ends in .png, .svg, .pdf or .html.
         references: files of reference curves, or `FILE:name` for one of them; only curves of the
             runs' games are drawn.
-        x: `step` or `seconds`.
+        x: `step`, `seconds`, `nodes` (touched) or `episodes`; the last two are steps times their
+            mean per step, see `work_counts`.
         policies: the policies to draw, or "all"; by default the policy with the guarantee, the
             first in its algorithm's `policies`.
         log_x: whether the horizontal axis is logarithmic.
@@ -67,10 +71,15 @@ def plot_runs(
         raise ConfigError(
             f"cannot plot to {output}; the name must end in {', '.join(PLOT_SUFFIXES)}"
         )
-    if x not in ("step", "seconds"):
-        raise ConfigError(f"x is {x!r}, must be step or seconds")
+    if x not in ("step", "seconds", *WORK_UNITS):
+        raise ConfigError(f"x is {x!r}, must be step, seconds, nodes or episodes")
+    references = list(references)
+    if references and x in WORK_UNITS:
+        raise ConfigError(f"reference curves have no {x}; plot over step or seconds")
     require_matplotlib()
     groups = _exact_groups(load_run_groups(find_runs(paths)), note)
+    if x in WORK_UNITS:
+        groups = _count_work(groups, x, note)
     lines = _build_lines(groups, policies) + _reference_lines(groups, policies, references)
     title = _default_title(groups) if title is None else title
     figure = draw_curves(lines, x, title, log_x, PAPER_STYLE if paper else SCREEN_STYLE)
@@ -114,6 +123,34 @@ def _exact_groups(groups: Sequence[RunGroup], note: Callable[[str], None] | None
         if not group.is_exact and note:
             note(f"left out {group.label}: a run on rules records no exploitability")
     return exact
+
+
+def _count_work(
+    groups: Sequence[RunGroup], unit: str, note: Callable[[str], None] | None
+) -> list[RunGroup]:
+    """Return the groups with `step` in nodes or episodes; call `note` about those without."""
+    counted = []
+    for group in groups:
+        try:
+            counted.append(_scale_steps(group, unit))
+        except ConfigError as error:
+            if note:
+                note(f"left out {group.label}: {error}")
+    if not counted:
+        raise ConfigError(f"no run counts {unit}; plot over step or seconds")
+    return counted
+
+
+def _scale_steps(group: RunGroup, unit: str) -> RunGroup:
+    """Return the runs with `step` in nodes or episodes, the mean of all runs of the group."""
+    per_step = fmean(work_per_step(run.folder, unit) for run in group.runs)
+    runs = [
+        replace(
+            run, records=[record | {"step": record["step"] * per_step} for record in run.records]
+        )
+        for run in group.runs
+    ]
+    return replace(group, runs=runs)
 
 
 def _build_lines(groups: Sequence[RunGroup], policies: Sequence[str]) -> list[PlotLine]:
