@@ -9,8 +9,17 @@ from counterplay.lazy_exports import lazy_exports
 
 _EXPORTS = {
     "counterplay.arenas.holdem.equity": ["compute_equity"],
+    "counterplay.arenas.holdem.flop_report": [
+        "FlopReport",
+        "ReportSettings",
+        "load_flop_report",
+        "solve_flop_report",
+    ],
+    "counterplay.arenas.holdem.flops": ["flop_subset", "flop_texture"],
+    "counterplay.display.flop_report_page": ["flop_report_page"],
     "counterplay.arenas.holdem.game_arena": ["HoldemGameArena", "load_holdem_policy"],
     "counterplay.arenas.holdem.game_inspection": ["inspect_game_node"],
+    "counterplay.arenas.holdem.game_locks": ["lock_game_node"],
     "counterplay.arenas.holdem.game_subgames": ["StreetSubgames", "resolve_street"],
     "counterplay.display.hand_grid": ["draw_hand_grid"],
     "counterplay.arenas.holdem.locks": ["lock_node"],

@@ -1,9 +1,16 @@
 """The public names of this package, written by tools/exports.py; do not edit."""
 
 from counterplay.arenas.holdem.equity import compute_equity as compute_equity
+from counterplay.arenas.holdem.flop_report import FlopReport as FlopReport
+from counterplay.arenas.holdem.flop_report import ReportSettings as ReportSettings
+from counterplay.arenas.holdem.flop_report import load_flop_report as load_flop_report
+from counterplay.arenas.holdem.flop_report import solve_flop_report as solve_flop_report
+from counterplay.arenas.holdem.flops import flop_subset as flop_subset
+from counterplay.arenas.holdem.flops import flop_texture as flop_texture
 from counterplay.arenas.holdem.game_arena import HoldemGameArena as HoldemGameArena
 from counterplay.arenas.holdem.game_arena import load_holdem_policy as load_holdem_policy
 from counterplay.arenas.holdem.game_inspection import inspect_game_node as inspect_game_node
+from counterplay.arenas.holdem.game_locks import lock_game_node as lock_game_node
 from counterplay.arenas.holdem.game_subgames import StreetSubgames as StreetSubgames
 from counterplay.arenas.holdem.game_subgames import resolve_street as resolve_street
 from counterplay.arenas.holdem.hand_ranges import Range as Range
@@ -33,6 +40,7 @@ from counterplay.arenas.preflop.multiway import multiway_equity as multiway_equi
 from counterplay.arenas.preflop.solution import PreflopSolution as PreflopSolution
 from counterplay.arenas.preflop.solution import load_preflop_solution as load_preflop_solution
 from counterplay.arenas.preflop.solution import solve_preflop as solve_preflop
+from counterplay.display.flop_report_page import flop_report_page as flop_report_page
 from counterplay.display.hand_grid import draw_hand_grid as draw_hand_grid
 from counterplay.play.spot_practice import SpotPractice as SpotPractice
 
@@ -44,12 +52,14 @@ __all__ = [
     "EquityTable",
     "ExactEquities",
     "FULL_DECK",
+    "FlopReport",
     "HoldemGameArena",
     "PreflopArena",
     "PreflopGame",
     "PreflopSolution",
     "PushFoldChart",
     "Range",
+    "ReportSettings",
     "SHORT_DECK",
     "SampledEquities",
     "Solution",
@@ -61,15 +71,21 @@ __all__ = [
     "compute_equity",
     "draw_hand_grid",
     "equity_table",
+    "flop_report_page",
+    "flop_subset",
+    "flop_texture",
     "icm_equities",
     "inspect_game_node",
     "inspect_node",
+    "load_flop_report",
     "load_holdem_policy",
     "load_preflop_solution",
     "load_solution",
+    "lock_game_node",
     "lock_node",
     "multiway_equity",
     "push_fold_chart",
     "resolve_street",
+    "solve_flop_report",
     "solve_preflop",
 ]

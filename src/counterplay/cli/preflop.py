@@ -96,7 +96,13 @@ def solve(
                 follower.print_row(("iteration", "largest gain", "percent"), cells)
 
         solution = solve_preflop(
-            config, algorithm, iterations=iterations, target=goal, report=report, stop=follower.stop
+            config,
+            algorithm,
+            iterations=iterations,
+            target=goal,
+            report=report,
+            stop=follower.stop,
+            notify=print_note,
         )
         was_stopped = follower.stop()
     if json:

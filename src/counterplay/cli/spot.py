@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json as json_format
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,8 +13,10 @@ from zipfile import is_zipfile
 import typer
 
 from counterplay.cli.options import (
+    ExecutorOption,
     ForceOption,
     JsonOption,
+    ProcessesOption,
     SeedOption,
     ThreadsOption,
     algorithm_option,
@@ -40,6 +43,8 @@ from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
     from counterplay.arenas.holdem.base import HoldemPolicy
+    from counterplay.arenas.holdem.flop_report import FlopReport, ReportRow
+    from counterplay.arenas.holdem.game_arena import HoldemGameArena
     from counterplay.arenas.holdem.node_view import NodeView
     from counterplay.arenas.holdem.spot_arena import SpotArena
     from counterplay.core.evaluation import Judgement
@@ -61,6 +66,14 @@ SpotArgument = Annotated[
     Path,
     typer.Argument(
         metavar="SPOT", help="A JSON file, an example of `configs`, or a solution to solve again."
+    ),
+]
+SpotOrGameArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SPOT",
+        help="A JSON file, an example of `configs`, a solution to solve again, or a hold'em game "
+        "from the first card, such as ms1f1 or 'custom_holdem(num_ranks=5)'.",
     ),
 ]
 SolutionArgument = Annotated[
@@ -91,6 +104,43 @@ def _load_arena(path: Path, precision: str, keep_locks: bool = True) -> SpotAren
     for (node, board), weights in solved.locks.items():
         arena.lock(node, board, weights)
     return arena
+
+
+def _load_spot_or_game(
+    source: Path, precision: str, keep_locks: bool
+) -> SpotArena | HoldemGameArena:
+    """Return the arena of a spot, or of a hold'em game by its name or from its policy."""
+    from counterplay.arenas.holdem.game_arena import (
+        GAME_POLICY_FORMAT,
+        HoldemGameArena,
+        load_holdem_policy,
+    )
+    from counterplay.core.archive import read_format_name
+    from counterplay.games.holdem_base import HoldemBase
+    from counterplay.registry import GAMES, load_game
+
+    name = str(source)
+    if not source.exists() and name.partition("(")[0] in GAMES:
+        game = load_game(name)
+        if not isinstance(game, HoldemBase):
+            raise ConfigError(f"{name} is not a hold'em game; use 'counterplay solve {name}'")
+        return HoldemGameArena(game, precision)
+    if is_zipfile(source) and read_format_name(source) == GAME_POLICY_FORMAT:
+        solved = load_holdem_policy(source).arena
+        arena = HoldemGameArena(solved.game, precision, solved.isomorphism)
+        for (node, board), weights in solved.locks.items() if keep_locks else ():
+            arena.lock(node, board, weights)
+        return arena
+    return _load_arena(source, precision, keep_locks)
+
+
+def _target_unit(arena: SpotArena | HoldemGameArena) -> tuple[float, str]:
+    """Return the chips that percentages refer to, and their name."""
+    from counterplay.arenas.holdem.spot_arena import SpotArena
+
+    if isinstance(arena, SpotArena):
+        return arena.spot.pot, "pot"
+    return arena.game.min_bet, "big blind"
 
 
 @spot.command()
@@ -132,14 +182,15 @@ def _print_notes(notes: Iterable[str]) -> None:
 
 @spot.command()
 def solve(
-    spot: SpotArgument,
+    spot: SpotOrGameArgument,
     target: Annotated[
         str,
         typer.Option(
             "--target",
             "-t",
             metavar="X",
-            help="Stop at this exploitability: 0.5% of the pot, or a number of chips.",
+            help="Stop at this exploitability: 0.5% of the pot (of a game: of the big blind), or "
+            "a number of chips.",
         ),
     ] = "0.5%",
     algorithm: Annotated[
@@ -173,23 +224,23 @@ def solve(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Solve a spot and print exact exploitability as it falls.
+    """Solve a spot, or a hold'em game, and print exact exploitability as it falls.
 
     Ctrl-C ends the run early: the solution so far is reported and written. Ctrl-C twice aborts.
     """
-    from counterplay.arenas.holdem.locks import apply_locks
     from counterplay.kernels.runtime.threads import set_num_threads
     from counterplay.registry import load_algorithm
 
     check_outputs(save, None, force)
-    method, arena = load_algorithm(algorithm), _load_arena(spot, precision, keep_locks=not unlock)
+    method = load_algorithm(algorithm)
+    arena = _load_spot_or_game(spot, precision, keep_locks=not unlock)
+    unit, unit_name = _target_unit(arena)
     limits = _SolveLimits(
-        parse_target(target, arena.spot.pot, "0.5% of the pot, or chips such as 0.9"),
+        parse_target(target, unit, f"0.5% of the {unit_name}, or chips such as 0.9"),
         iterations,
         every,
     )
-    locks = apply_locks(arena, lock or [], lock_isomorphic=lock_twins)
-    notes = [*arena.notes, *(note for report in locks for note in report.notes)]
+    notes = _apply_locks(arena, lock or [], lock_twins)
     _print_notes(notes)
     set_num_threads(threads)
     _print_size(arena)
@@ -209,6 +260,21 @@ def solve(
         raise typer.Exit(130)
 
 
+def _apply_locks(
+    arena: SpotArena | HoldemGameArena, locks: list[str], lock_twins: bool
+) -> list[str]:
+    """Apply node locks, and return notes for the user about the arena and the locks."""
+    from counterplay.arenas.holdem.game_locks import apply_game_locks
+    from counterplay.arenas.holdem.locks import apply_locks
+    from counterplay.arenas.holdem.spot_arena import SpotArena
+
+    if isinstance(arena, SpotArena):
+        reports, notes = apply_locks(arena, locks, lock_isomorphic=lock_twins), arena.notes
+    else:
+        reports, notes = apply_game_locks(arena, locks), ()
+    return [*notes, *(note for report in reports for note in report.notes)]
+
+
 @dataclass(frozen=True)
 class _SolveLimits:
     """When a solver stops and how often it evaluates."""
@@ -222,18 +288,25 @@ class _SolveLimits:
         return (iteration // self.evaluate_every + 1) * self.evaluate_every
 
 
-def _print_size(arena: SpotArena) -> None:
-    from counterplay.arenas.holdem.spot_arena import compile_note
+def _print_size(arena: SpotArena | HoldemGameArena) -> None:
+    import numpy as np
 
-    size = arena.size
-    memory = format_bytes(size.num_bytes)
-    print_note(f"{arena.spec}: {size.num_sequences:,} sequences, {memory}")
+    from counterplay.arenas.holdem.base import PRECISIONS
+    from counterplay.arenas.holdem.spot_arena import SpotArena, compile_note
+
+    num_bytes = 2 * np.dtype(PRECISIONS[arena.precision]).itemsize * arena.num_sequences
+    if isinstance(arena, SpotArena):
+        num_bytes = arena.size.num_bytes
+    print_note(f"{arena.spec}: {arena.num_sequences:,} sequences, {format_bytes(num_bytes)}")
     if note := compile_note():
         print_note(note)
 
 
 def _solve_with_progress(
-    arena: SpotArena, method: AnyAlgorithm, limits: _SolveLimits, prints_table: bool
+    arena: SpotArena | HoldemGameArena,
+    method: AnyAlgorithm,
+    limits: _SolveLimits,
+    prints_table: bool,
 ) -> Result:
     from counterplay.cli.convergence import ConvergenceTracker
     from counterplay.cli.progress import ProgressFollower
@@ -246,7 +319,7 @@ def _solve_with_progress(
     def report(record: Record) -> None:
         tracker.add(record.exploitability)
         if prints_table:
-            percent = 100.0 * record.exploitability / arena.spot.pot
+            percent = 100.0 * record.exploitability / _target_unit(arena)[0]
             cells = (record.iteration, f"{record.exploitability:.4g}", f"{percent:.4f}%")
             follower.print_row(("iteration", "exploitability", "percent"), cells)
 
@@ -264,7 +337,10 @@ def _solve_with_progress(
 
 
 def _result_to_json(
-    arena: SpotArena, method: AnyAlgorithm, result: Result, judgement: Judgement
+    arena: SpotArena | HoldemGameArena,
+    method: AnyAlgorithm,
+    result: Result,
+    judgement: Judgement,
 ) -> dict[str, object]:
     from counterplay.registry import get_spec
 
@@ -274,7 +350,7 @@ def _result_to_json(
         "iterations": result.iterations,
         "seconds": result.seconds,
         "exploitability": judgement.exploitability,
-        "percent": 100.0 * judgement.exploitability / arena.spot.pot,
+        "percent": 100.0 * judgement.exploitability / _target_unit(arena)[0],
         "values": judgement.values.tolist(),
         "stopped": result.stopped,
     }
@@ -282,10 +358,167 @@ def _result_to_json(
 
 def _save_solution(policy: HoldemPolicy, judgement: Judgement, iterations: int, path: Path) -> None:
     from counterplay.arenas.holdem.solution import Solution
+    from counterplay.arenas.holdem.spot_arena import SpotArena
 
+    if not isinstance(policy.arena, SpotArena):
+        policy.save(path)
+        print_written(path)
+        return
     values = (float(judgement.values[0]), float(judgement.values[1]))
     Solution(policy, judgement.exploitability, values, iterations).save(path)
     print_written(path)
+
+
+@spot.command()
+def report(
+    spot: Annotated[
+        Path, typer.Argument(metavar="SPOT", help="A JSON file, or an example of `configs`.")
+    ],
+    flops: Annotated[
+        str,
+        typer.Option(metavar="SET", help="25, 49, 95, 184, all, or a list such as QsJh2h,Kd7c2s."),
+    ] = "49",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Folder of the report; by default the name of SPOT with '-report'.",
+        ),
+    ] = None,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            metavar="X",
+            help="Exploitability on every flop: 0.5% of the pot, or a number of chips.",
+        ),
+    ] = "0.5%",
+    algorithm: Annotated[
+        str, algorithm_option("An algorithm of the CFR family.")
+    ] = "dcfr(gamma=3,restart_base=4)",
+    iterations: Annotated[int, iterations_option("Iterations per flop at most.")] = 10_000,
+    precision: PrecisionOption = "float32",
+    line: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LINE",
+            help="A node of the flop to report, such as 'check' or 'bet 30'; may be repeated. "
+            "By default the first decisions of both players.",
+        ),
+    ] = None,
+    on: ExecutorOption = "local",
+    processes: ProcessesOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Solve a spot on many flops; write a table, a CSV file and a page with pictures.
+
+    Ctrl-C ends the report after the flops that are being solved; the same command continues it,
+    also after a crash. The board of SPOT is replaced by the flops.
+    """
+    from counterplay.arenas.holdem.flop_report import ReportSettings, solve_flop_report
+    from counterplay.arenas.holdem.spot import Spot
+    from counterplay.cli.progress import ProgressFollower
+    from counterplay.cli.sweep import exit_interrupted
+    from counterplay.experiment.examples import find_config
+
+    path = find_config(spot)
+    loaded = Spot.load(path)
+    settings = ReportSettings(
+        target=parse_target(target, loaded.pot, "0.5% of the pot, or chips such as 0.9"),
+        algorithm=algorithm,
+        iterations=iterations,
+        precision=precision,
+        lines=tuple(line or ()),
+    )
+    folder = out or Path(f"{path.stem}-report")
+    _print_notes(loaded.notes)
+    with ProgressFollower("solving", "flops", shows_time_left=True) as follower:
+
+        def show_progress(so_far: FlopReport) -> None:
+            follower.tick(len(so_far.results), so_far.num_flops)
+
+        with _flop_executor(on, processes):
+            result = solve_flop_report(
+                loaded, flops, settings, folder=folder, report=show_progress, stop=follower.stop
+            )
+    _write_report(result, folder, json)
+    if not result.is_finished:
+        exit_interrupted()
+
+
+def _flop_executor(on: str, processes: int | None) -> AbstractContextManager[None]:
+    """Return a context in which flops are solved on an executor; one process needs none."""
+    if on == "local" and processes == 1:
+        return nullcontext()
+    from counterplay.core.parallel import use_executor
+    from counterplay.distributed.executor import open_executor
+    from counterplay.distributed.remote_calls import make_call_mapper
+
+    @contextmanager
+    def open_and_use() -> Iterator[None]:
+        with (
+            open_executor(on, processes, notify=print_note) as executor,
+            use_executor(make_call_mapper(executor)),
+        ):
+            yield
+
+    return open_and_use()
+
+
+def _write_report(result: FlopReport, folder: Path, json: bool) -> None:
+    """Print a report, and write its table and its page."""
+    from counterplay.core.archive import write_text
+    from counterplay.display.flop_report_page import flop_report_page
+
+    if not result.results:
+        return
+    write_text(folder / "report.csv", result.csv())
+    write_text(folder / "report.html", flop_report_page(result))
+    if json:
+        print_json(result.to_json())
+    else:
+        _print_report(result)
+    for name in ("report.csv", "report.html"):
+        print_written(folder / name)
+
+
+def _print_report(result: FlopReport) -> None:
+    """Print the averages of a report: all flops, then the texture groups, for every node."""
+    pot = result.spot.pot
+    rows = [("all flops", result.average)]
+    rows += [
+        (f"{group}: {row.name}", row) for group, values in result.groups.items() for row in values
+    ]
+    print_table(
+        ["flops", "number", "weight", "equity", "EV OOP", "EV IP", "exploitability"],
+        [
+            [
+                name,
+                str(row.num_flops),
+                f"{100 * row.weight:.1f}%",
+                f"{100 * row.equity:.2f}%",
+                f"{row.values[0]:.2f}",
+                f"{row.values[1]:.2f}",
+                f"{100 * row.exploitability / pot:.2f}%",
+            ]
+            for name, row in rows
+        ],
+    )
+    for number, node in enumerate(result.nodes):
+        player = ("OOP", "IP")[node.player]
+        print(f"\n{player} {f'after {node.line}' if node.line else 'first'}")
+
+        def cells(name: str, row: ReportRow, number: int = number) -> list[str]:
+            at_node = row.nodes[number]
+            frequencies = [f"{100 * frequency:.1f}%" for frequency in at_node.frequencies]
+            return [name, f"{100 * at_node.reach:.1f}%", f"{at_node.ev:.2f}", *frequencies]
+
+        print_table(
+            ["flops", "reached", "EV", *node.actions], [cells(name, row) for name, row in rows]
+        )
 
 
 @spot.command()

@@ -16,7 +16,7 @@ from typing import Any
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.build import build_tree
 from counterplay.core.game import Game
-from counterplay.core.parallel import CallExecutor
+from counterplay.core.parallel import CallExecutor, Report, Stop
 from counterplay.core.solve import AnyAlgorithm
 from counterplay.distributed.units import Executor, Unit
 from counterplay.errors import ConfigError
@@ -34,11 +34,22 @@ ALGORITHM = -1  # number of nodes that stands for an algorithm
 def make_call_mapper(executor: Executor) -> CallExecutor:
     """Return a function that runs calls as units of an executor."""
 
-    def map_calls(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def map_calls(
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        report: Report | None = None,
+        stop: Stop | None = None,
+    ) -> list[Any]:
         trees: dict[str, TreeArena] = {}
         name = "counterplay.distributed.remote_calls:run_call"
         units = [Unit(name, (_pack((function, call), trees),)) for call in arguments]
-        return [_unpack(result, trees.__getitem__) for result in executor.map(units)]
+
+        def report_unpacked(number: int, result: bytes) -> None:
+            if report:
+                report(number, _unpack(result, trees.__getitem__))
+
+        results = executor.map(units, report_unpacked if report else None, stop)
+        return [r if r is None else _unpack(r, trees.__getitem__) for r in results]
 
     return map_calls
 

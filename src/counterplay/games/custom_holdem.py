@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Ge, Interval
 
 from counterplay.core.settings import settings
 from counterplay.errors import ConfigError
-from counterplay.games.holdem_base import HoldemBase, HoldemState, RaiseSizes, parse_bet_sizes
+from counterplay.games.holdem_base import (
+    CATEGORY_ORDERS,
+    HoldemBase,
+    HoldemState,
+    RaiseSizes,
+    hand_strength,
+    parse_bet_sizes,
+)
 from counterplay.registry import get_registry_name
 
 MAX_BOARD_CARDS = 5
@@ -25,7 +32,9 @@ class CustomHoldem(HoldemBase):
     Player 0 is the button: it posts `blinds[0]` and, by default, opens the first round; player 1
     opens all later rounds. Both also post `ante`. Chips beyond the smaller of the two `stacks`
     never play. The deck has the lowest `num_ranks` ranks in `num_suits` suits. The best five of all
-    cards win; fewer than five make no straights and no flushes.
+    cards win; fewer than five make no straights and no flushes. With `ranking="short_deck"` the
+    deck has the highest ranks (`num_ranks=9`: from the six on), a flush beats a full house, and the
+    ace is also below the lowest rank; with "short_deck_trips" three of a kind beats a straight.
 
     With `betting="no_limit"`, `sizes` lists the raises as fractions of the pot after a call, and
     `a` for all-in, such as "0.5,1,a"; if it is empty, all raises are legal. An action above 1 is a
@@ -50,6 +59,7 @@ class CustomHoldem(HoldemBase):
     sizes: str = "1"
     max_bets: tuple[int, ...] = (1,)  # bets and raises by round
     openers: tuple[int, ...] = (0, 1)  # the player who acts first, by round
+    ranking: str = "standard"  # or "short_deck", "short_deck_trips"
 
     def __post_init__(self) -> None:
         problem = self._find_problem()
@@ -88,6 +98,10 @@ class CustomHoldem(HoldemBase):
             return f"sizes is {self.sizes!r}, must be chips by round, such as 2,2,4,4"
         if not self.max_bets or min(self.max_bets) < 0:
             return f"max_bets is {self.max_bets}, must be numbers by round, at least 0 each"
+        if self.ranking not in CATEGORY_ORDERS:
+            return f"ranking is {self.ranking!r}, must be one of {', '.join(CATEGORY_ORDERS)}"
+        if self.ranking != "standard" and (self.num_hole_cards != 2 or self.num_ranks < 5):
+            return f"ranking {self.ranking} needs two hole cards and at least 5 ranks"
         if not self.openers or not set(self.openers) <= {0, 1}:
             return f"openers is {self.openers}, must be 0 or 1 by round"
         return ""
@@ -98,7 +112,22 @@ class CustomHoldem(HoldemBase):
 
     @cached_property
     def deck(self) -> tuple[int, ...]:
-        return tuple(4 * r + s for r in range(self.num_ranks) for s in range(self.num_suits))
+        first = 0 if self.ranking == "standard" else 13 - self.num_ranks
+        ranks = range(first, first + self.num_ranks)
+        return tuple(4 * r + s for r in ranks for s in range(self.num_suits))
+
+    @cached_property
+    def strength_rules(self) -> tuple[Any, Any] | None:
+        if self.ranking == "standard":
+            return None
+        from counterplay.arenas.preflop.deck import Deck  # loads kernels
+
+        return Deck(self.num_ranks, max(self.num_suits, 2), 0, self.ranking).strength_rules
+
+    def _strength(self, cards: tuple[int, ...]) -> tuple[int, ...]:
+        if self.ranking == "standard":
+            return super()._strength(cards)
+        return hand_strength(cards, 13 - self.num_ranks, CATEGORY_ORDERS[self.ranking])
 
     @property
     def stack(self) -> int:

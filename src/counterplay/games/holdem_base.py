@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import combinations
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from counterplay.core.cards import RANKS, SUITS
 from counterplay.core.game import CHANCE, TERMINAL
@@ -26,6 +26,13 @@ ALL_IN = -1  # as a bet size
 SIZE_UNITS = 10_000  # bet sizes are integers: ten-thousandths of the pot
 MAX_POT_FRACTION = 1000
 MAX_RAISE_PARTS = 8  # raise numbers of a street with different sizes
+# Places of the categories from high card to straight flush. With few ranks flushes are rarer than
+# full houses; some rooms also rank three of a kind above straights.
+CATEGORY_ORDERS = {
+    "standard": (0, 1, 2, 3, 4, 5, 6, 7, 8),
+    "short_deck": (0, 1, 2, 3, 4, 6, 5, 7, 8),
+    "short_deck_trips": (0, 1, 2, 4, 3, 6, 5, 7, 8),
+}
 
 
 class RaiseSizes(NamedTuple):
@@ -101,28 +108,36 @@ class HoldemState(NamedTuple):
     min_raise: int  # smallest increase of the bet, in no-limit games
 
 
-def hand_strength(cards: tuple[int, ...]) -> tuple[int, ...]:
+def hand_strength(
+    cards: tuple[int, ...], lowest_rank: int = 0, category_order: Sequence[int] = range(9)
+) -> tuple[int, ...]:
     """Return the strength of one to seven cards: category, then the ranks that decide ties.
 
     Stronger hands of the same number of cards compare greater. Fewer than five cards make no
     straight and no flush.
+
+    Args:
+        cards: the cards.
+        lowest_rank: of the deck; the ace is also below it.
+        category_order: place of each category from high card to straight flush.
 
     Example:
         >>> hand_strength((0, 1, 4, 5, 8))  # 2c 2d 3c 3d 4c: two pair
         (2, 1, 0, 2)
     """
     if len(cards) > 5:
-        return max(map(hand_strength, combinations(cards, 5)))
+        parts = combinations(cards, 5)
+        return max(hand_strength(part, lowest_rank, category_order) for part in parts)
     ranks = sorted((card // 4 for card in cards), reverse=True)
     counts = sorted(((ranks.count(r), r) for r in set(ranks)), reverse=True)
     shape = tuple(count for count, _ in counts if count > 1)
     flush = len(cards) == 5 and len({card % 4 for card in cards}) == 1
     run = len(counts) == 5 and ranks[0] - ranks[4] == 4
-    if ranks == [12, 3, 2, 1, 0]:
-        run, counts = True, [(1, 3)]
+    if ranks == [12, *range(lowest_rank + 3, lowest_rank - 1, -1)]:
+        run, counts = True, [(1, lowest_rank + 3)]
     kinds = {(): 0, (2,): 1, (2, 2): 2, (3,): 3, (3, 2): 6, (4,): 7}
     category = 8 if run and flush else 5 if flush else 4 if run else kinds[shape]
-    return category, *(rank for _, rank in counts)
+    return category_order[category], *(rank for _, rank in counts)
 
 
 def parse_pot_fractions(name: str, sizes: str) -> list[float]:
@@ -176,6 +191,11 @@ class HoldemBase:
     def deck(self) -> Sequence[int]:
         """All cards, in rising order."""
         return range(self.num_ranks * self.num_suits)
+
+    @property
+    def strength_rules(self) -> tuple[Any, Any] | None:
+        """Straights and order of hands of another deck, as `Deck.strength_rules`; None: usual."""
+        return None
 
     @property
     def ante(self) -> int:

@@ -86,7 +86,7 @@ def build_walks(
     hands: tuple[RangeHands, RangeHands],
 ) -> tuple[HoldemWalk, HoldemWalk]:
     """Return the kernel arguments that describe a spot, for a walk of either player."""
-    orders = sort_hands_by_strength(boards, hands)
+    orders = sort_hands_by_strength(boards, hands, spot.deck_rules)
 
     def build_walk(player: int) -> HoldemWalk:
         own = hands[player]

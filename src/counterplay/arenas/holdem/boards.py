@@ -15,6 +15,7 @@ import numpy as np
 
 from counterplay.arenas.holdem.hand_ranges import Range
 from counterplay.arenas.holdem.spot import Spot
+from counterplay.arenas.preflop.deck import Deck
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.cards import (
     ALL_HANDS,
@@ -23,7 +24,7 @@ from counterplay.core.cards import (
     hand_index,
     permute_suits,
 )
-from counterplay.kernels.holdem import deal_walk, hand_strength
+from counterplay.kernels.holdem import deal_walk, hand_strength, preflop_tables
 
 SuitPermutation = tuple[int, ...]  # suit s becomes suit p[s]
 IDENTITY_PERMUTATION: SuitPermutation = (0, 1, 2, 3)
@@ -192,19 +193,43 @@ class StrengthOrder:
     rank: Ints  # 0, 1, ... as long as `hand`; equal ranks tie
 
 
+def river_strengths(
+    board: Sequence[int], cards_by_player: Sequence[Ints], deck: Deck
+) -> tuple[Ints, Ints]:
+    """Return the strengths [n] of both players' hands on a board of five cards.
+
+    Strengths compare between players; a hand that shares a card with the board has -1.
+
+    Args:
+        board: the cards of the board.
+        cards_by_player: [n, 2] the hands of each player.
+        deck: has the order of hands.
+    """
+    first, second = cards_by_player
+    if deck.ranking == "standard":
+        strengths = np.zeros(len(first), np.int64), np.zeros(len(second), np.int64)
+        for cards, strength in zip(cards_by_player, strengths, strict=True):
+            hand_strength.board_strengths(np.array(board), cards, strength)
+        return strengths
+    ranks = np.empty(len(first) + len(second), np.int16)
+    cards = np.concatenate([first, second])
+    preflop_tables.rank_hands(np.array(board), cards, *deck.strength_rules, ranks)
+    values = np.where(ranks == preflop_tables.BLOCKED, -1, ranks).astype(np.int64)
+    return values[: len(first)], values[len(first) :]
+
+
 def sort_hands_by_strength(
-    boards: Boards, hands_by_player: tuple[RangeHands, RangeHands]
+    boards: Boards, hands_by_player: tuple[RangeHands, RangeHands], deck: Deck
 ) -> tuple[StrengthOrder, StrengthOrder]:
     """Return both players' live hands on every board, in range order before the river."""
     live: list[list[int]] = [[0], [0]]
     parts: list[list[tuple[Ints, Ints]]] = [[], []]
     for board in boards.cards:
-        strengths = [np.zeros(hands.size, np.int64) for hands in hands_by_player]
-        for hands, strength in zip(hands_by_player, strengths, strict=True):
-            if len(board) == 5:
-                hand_strength.board_strengths(np.array(board), hands.cards, strength)
-            else:
-                strength[np.isin(hands.cards, board).any(axis=1)] = -1
+        if len(board) == 5:
+            strengths = river_strengths(board, [hands.cards for hands in hands_by_player], deck)
+        else:
+            blocked = [np.isin(hands.cards, board).any(axis=1) for hands in hands_by_player]
+            strengths = np.where(blocked[0], -1, 0), np.where(blocked[1], -1, 0)
         order = [np.zeros(hands.size, np.uint16) for hands in hands_by_player]
         rank = [np.zeros(hands.size, np.uint16) for hands in hands_by_player]
         counts = deal_walk.sort_hands(*strengths, *order, *rank)

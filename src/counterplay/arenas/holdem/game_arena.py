@@ -8,7 +8,7 @@ pieces the same length.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from math import comb
@@ -231,7 +231,7 @@ class HoldemGameArena(HoldemArena):
         has_showdowns = any(
             node.kind == SHOWDOWN and node.state.street == street for node in self.betting.nodes
         )
-        order = strength_order(deals, num_hole_cards, has_showdowns)
+        order = strength_order(deals, self.game, has_showdowns)
         positions = hand_positions(deals.free_cards.shape[1], num_hole_cards)
         if num_hole_cards == 2:
             hands = _whole_range(positions)
@@ -320,6 +320,48 @@ class HoldemGameArena(HoldemArena):
         means = [np.bincount(orbit, row, orbit.size) / size for row in values]
         return np.array(means)[:, orbit]
 
+    # locks
+
+    def lock(self, node: int, board: int, weights: Floats) -> None:
+        """Lock a node on a canonical board; solving and best responses keep to the lock.
+
+        Args:
+            node: a betting node where a player acts.
+            board: a board of the node's street; the lock holds for all that are isomorphic to it.
+            weights: [actions, hands], in proportion; hands with zeros are not locked.
+
+        Raises:
+            ConfigError: the shape is wrong, a weight is negative, or the weights treat suits
+                differently that the board treats alike.
+        """
+        betting_node = self.betting.nodes[node]
+        street = betting_node.state.street
+        shape = (len(betting_node.actions), self.num_hands(street))
+        lock = np.asarray(weights, np.float64)
+        if lock.shape != shape or not (np.isfinite(lock) & (lock >= 0.0)).all():
+            raise ConfigError(
+                f"a lock at this node is {shape[0]} x {shape[1]} numbers, none below 0"
+            )
+        one_board = replace(
+            self.streets[street],
+            cards=self.streets[street].cards[board : board + 1],
+            free_cards=self.streets[street].free_cards[board : board + 1],
+            symmetries=self.streets[street].symmetries[board : board + 1],
+        )
+        for orbit in hand_orbits(one_board, self.game.num_hole_cards)[1]:
+            if not np.allclose(lock[:, orbit], lock):
+                raise ConfigError(
+                    "the lock treats suits differently that the board treats alike; take "
+                    "isomorphism=False, which solves them apart"
+                )
+        self.locks[node, board] = lock
+        self.__dict__.pop("_lock_tables", None)
+
+    def clear_locks(self) -> None:
+        """Remove all locks."""
+        self.locks.clear()
+        self.__dict__.pop("_lock_tables", None)
+
     # policies from other sources, and files
 
     def tabulate(self, policy_function: Callable[[PublicState], ArrayLike]) -> HoldemPolicy:
@@ -365,7 +407,12 @@ class HoldemGameArena(HoldemArena):
                 packed_policy.pack_policy(
                     walk, tables, scratch, rows, number, 0, num_boards, packed
                 )
-        content = {"game": self.spec, "isomorphism": self.isomorphism, "policy": packed}
+        content = {
+            "game": self.spec,
+            "isomorphism": self.isomorphism,
+            "policy": packed,
+            "locks": [[node, board, w.tolist()] for (node, board), w in self.locks.items()],
+        }
         write_archive(path, GAME_POLICY_FORMAT, content, compress=self.num_sequences < 1 << 24)
 
 
@@ -417,7 +464,9 @@ def load_holdem_policy(path: str | Path) -> HoldemPolicy:
         arena = HoldemGameArena(game, isomorphism=isomorphism)
         if packed.size != arena.num_sequences:
             raise ConfigError("its policy does not fit its game")
-    except (ConfigError, KeyError, TypeError, AttributeError) as error:
+        for node, board, weights in content.get("locks", []):
+            arena.lock(node, board, np.array(weights))
+    except (ConfigError, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise FileError(f"{path}: not a whole policy ({error})") from error
     return HoldemPolicy(arena, packed.astype(np.float32), np.zeros(0, np.float32))
 

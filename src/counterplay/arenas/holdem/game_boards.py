@@ -18,7 +18,7 @@ from counterplay.arenas.holdem.boards import StrengthOrder
 from counterplay.core.arena import Ints
 from counterplay.core.cards import NUM_CARDS, permute_suits
 from counterplay.games.holdem_base import HoldemBase
-from counterplay.kernels.holdem import board_walk
+from counterplay.kernels.holdem import board_walk, preflop_tables
 
 SuitPermutation = tuple[int, ...]  # suit s becomes suit p[s]
 
@@ -171,12 +171,20 @@ def hand_orbits(street: StreetDeals, num_hole_cards: int) -> tuple[Ints, Ints]:
     return rows, np.array(orbits, np.uint16).reshape(-1, len(hands))
 
 
-def strength_order(street: StreetDeals, num_hole_cards: int, has_showdowns: bool) -> StrengthOrder:
+def strength_order(street: StreetDeals, game: HoldemBase, has_showdowns: bool) -> StrengthOrder:
     """Return the hands of every board by strength; in any order on streets without showdowns."""
+    num_hole_cards = game.num_hole_cards
     num_hands = len(hand_positions(street.free_cards.shape[1], num_hole_cards))
     shape = street.num_boards, num_hands
     order, rank = np.empty(shape, np.uint16), np.zeros(shape, np.uint16)
-    if has_showdowns:
+    if has_showdowns and game.strength_rules is not None:
+        positions = hand_positions(street.free_cards.shape[1], num_hole_cards)
+        ranks = np.empty(num_hands, np.int16)
+        for board, (cards, free) in enumerate(zip(street.cards, street.free_cards, strict=True)):
+            preflop_tables.rank_hands(cards, free[positions], *game.strength_rules, ranks)
+            order[board] = np.argsort(ranks, kind="stable")
+            rank[board] = ranks[order[board]]
+    elif has_showdowns:
         board_walk.sort_hands_on_boards(
             street.cards, street.free_cards, num_hole_cards, order, rank
         )

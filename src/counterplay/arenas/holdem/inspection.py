@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,11 @@ import numpy as np
 from counterplay.arenas.holdem.array_layout import new_street_rows, new_street_scratch
 from counterplay.arenas.holdem.base import HoldemPolicy
 from counterplay.arenas.holdem.betting import DEAL, FOLD, SHOWDOWN
-from counterplay.arenas.holdem.boards import IDENTITY_PERMUTATION, SuitPermutation
+from counterplay.arenas.holdem.boards import (
+    IDENTITY_PERMUTATION,
+    SuitPermutation,
+    river_strengths,
+)
 from counterplay.arenas.holdem.equity import equity_players
 from counterplay.arenas.holdem.node_view import NodeDifference, NodeView
 from counterplay.arenas.holdem.spot_arena import SpotArena
@@ -203,8 +208,14 @@ def _hand_equity(
     sums = np.zeros((hands[0].size, 2)), np.zeros((hands[1].size, 2))
     players = equity_players(hands, (reach, opponent_reach))
     board_cards, identity = np.array(board, np.int64), np.arange(52).reshape(1, 52)
-    equities.add_boards_equity(
-        0, len(deck), board_cards, deck, 5 - len(board), identity, players, *sums
-    )
+    if arena.spot.deck_rules.ranking == "standard":
+        equities.add_boards_equity(
+            0, len(deck), board_cards, deck, 5 - len(board), identity, players, *sums
+        )
+    else:
+        for dealt in combinations(deck.tolist(), 5 - len(board)):
+            cards = hands[0].cards, hands[1].cards
+            strengths = river_strengths((*board, *dealt), cards, arena.spot.deck_rules)
+            equities.add_strength_equity(*strengths, *players, *sums)
     won, weight = sums[0].T
     return np.where(weight > 0.0, won / np.where(weight > 0.0, weight, 1.0), 0.0)

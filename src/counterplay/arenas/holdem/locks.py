@@ -79,7 +79,7 @@ def lock_node(
     player, actions = arena.betting.nodes[node].kind, arena.betting.nodes[node].actions
     if player >= FOLD:
         raise ConfigError(f"no player acts after {history!r}: there is nothing to lock")
-    weights = _action_weights(history, actions, frequencies)
+    weights = action_weights(history, actions, frequencies)
     range_hands, dealt = arena.hands[player], _parse_dealt_cards(history)
     is_locked = Range.parse(hands).weights[range_hands.index] > 0.0
     is_locked &= ~np.isin(range_hands.cards, dealt).any(axis=1)
@@ -107,7 +107,7 @@ def lock_node(
     return LockReport(history, int(is_locked.sum()), isomorphic, sizes)
 
 
-def _action_weights(
+def action_weights(
     history: str, actions: tuple[str, ...], frequencies: Mapping[str, float]
 ) -> Floats:
     """Return the frequencies [A] in the order of the actions; raise ConfigError if invalid."""
@@ -184,7 +184,7 @@ def apply_locks(
     reports = []
     for text in locks:
         is_file = text.endswith(".json")
-        for entry in _read_locks_file(Path(text)) if is_file else [parse_lock(text)]:
+        for entry in read_locks_file(text) if is_file else [parse_lock(text)]:
             history, frequencies = entry["record"], entry["shares"]
             hands = entry.get("hands", "random")
             reports.append(
@@ -193,9 +193,15 @@ def apply_locks(
     return reports
 
 
-def _read_locks_file(path: Path) -> list[dict[str, Any]]:
+def read_locks_file(path: str | Path) -> list[dict[str, Any]]:
+    """Return the locks of a JSON file, as `parse_lock` returns them.
+
+    Raises:
+        FileError: the file cannot be read.
+        ConfigError: it holds something else.
+    """
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(Path(path).read_text())
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(f"cannot read {path}: {error}") from error
     is_valid = isinstance(content, list) and all(

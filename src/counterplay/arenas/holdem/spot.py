@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterplay.arenas.holdem.hand_ranges import Range
+from counterplay.arenas.preflop.deck import FULL_DECK, SHORT_DECK, Deck
 from counterplay.core.archive import write_text
 from counterplay.core.cards import NUM_CARDS, cards_name, parse_cards
 from counterplay.core.json_values import load_json
@@ -34,6 +35,11 @@ BOARD_CARDS = (3, 4, 5)
 PLAIN_SIZE = re.compile(r"(\d+(?:\.\d+)?)(%|x|c)")
 CAPPED_SIZE = re.compile(r"(\d+)c(\d+)r")
 GEOMETRIC_SIZE = re.compile(r"(\d*)e(?:(\d+(?:\.\d+)?)%)?")
+SPOT_DECKS = {
+    "standard": FULL_DECK,
+    "short_deck": SHORT_DECK,
+    "short_deck_trips": Deck(num_ranks=9, ranking="short_deck_trips"),
+}
 MAX_CHIPS = 10**9  # sums of chips stay exact
 MAX_COUNT = 100  # streets of a geometric size, raises of a capped one
 
@@ -144,6 +150,7 @@ class Spot:
     raise_cap: int = 0  # bets and raises per street; 0 for no limit
     min_bet: int = 1
     dead: str = ""  # cards out of play
+    deck: str = "standard"  # or short_deck (6+, flush over full house), short_deck_trips
 
     def __post_init__(self) -> None:
         check_spot(self)
@@ -155,8 +162,15 @@ class Spot:
 
     @cached_property
     def dead_cards(self) -> tuple[int, ...]:
-        """The cards out of play."""
-        return parse_cards(self.dead, "dead cards")
+        """The cards out of play: those of `dead`, and those that the deck does not have."""
+        in_deck = set(self.deck_rules.cards.tolist())
+        missing = (card for card in range(NUM_CARDS) if card not in in_deck)
+        return tuple(dict.fromkeys((*missing, *parse_cards(self.dead, "dead cards"))))
+
+    @property
+    def deck_rules(self) -> Deck:
+        """The cards of the deck, and the order of its hands."""
+        return SPOT_DECKS[self.deck]
 
     @property
     def stack(self) -> int:
@@ -239,6 +253,8 @@ class Spot:
 
 def check_spot(spot: Spot) -> None:
     """Raise ConfigError with the first problem of a spot."""
+    if spot.deck not in SPOT_DECKS:
+        raise ConfigError(f"deck is {spot.deck!r}, must be one of {', '.join(SPOT_DECKS)}")
     for name in ("board", "dead"):
         if not isinstance(getattr(spot, name), str):
             raise ConfigError(f"{name} is {getattr(spot, name)!r}, must be a text such as 'Td9d6h'")
@@ -248,11 +264,15 @@ def check_spot(spot: Spot) -> None:
         raise ConfigError(
             f"board {spot.board!r} has {len(spot.cards)} cards; a spot has 3 (flop), 4 or 5"
         )
+    in_deck = set(spot.deck_rules.cards.tolist())
+    outside = [card for card in spot.cards if card not in in_deck]
+    if outside:
+        raise ConfigError(f"board {spot.board!r}: {cards_name(outside)} is not in a short deck")
     shared = set(spot.cards) & set(spot.dead_cards)
     if shared:
         raise ConfigError(f"{cards_name(shared)} is on the board and among the dead cards")
     if NUM_CARDS - len(spot.dead_cards) < 5 + 4:
-        raise ConfigError(f"{len(spot.dead_cards)} dead cards leave too few to deal")
+        raise ConfigError(f"{len(parse_cards(spot.dead))} dead cards leave too few to deal")
     for name, value, minimum in (
         ("pot", spot.pot, 1),
         *(("stacks", stack, 1) for stack in spot.stacks),
@@ -278,7 +298,7 @@ def check_spot(spot: Spot) -> None:
         if not Range.parse(text).weights_without(used).any():
             raise ConfigError(
                 f"every hand of player {player}'s range {text[:40]!r} holds a card of the board "
-                f"{spot.board}"
+                f"{spot.board}{'' if spot.deck == 'standard' else ' or one below the six'}"
             )
 
 

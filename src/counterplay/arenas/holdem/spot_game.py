@@ -18,11 +18,10 @@ from counterplay.arenas.holdem.betting import (
     next_street_state,
     node_kind,
 )
-from counterplay.arenas.holdem.boards import RangeHands
+from counterplay.arenas.holdem.boards import RangeHands, river_strengths
 from counterplay.arenas.holdem.spot import Spot
 from counterplay.core.cards import ALL_HANDS, card_name, hand_name
 from counterplay.core.game import CHANCE, TERMINAL
-from counterplay.kernels.holdem.hand_strength import CARD_BIT, strength
 
 NUM_HANDS = len(ALL_HANDS)
 
@@ -97,11 +96,8 @@ class SpotGame:
         if state.folding_player >= 0:
             leaf = BettingNode(FOLD, state.street_state, 0, folding_player=state.folding_player)
             return [leaf_payoffs(self.spot, leaf, player)[0] for player in (0, 1)]
-        board = np.bitwise_or.reduce(CARD_BIT[list(state.board)])
-        first, second = (
-            strength(board | CARD_BIT[ALL_HANDS[hand][0]] | CARD_BIT[ALL_HANDS[hand][1]], 7)
-            for hand in state.hands
-        )
+        hands = [np.array([ALL_HANDS[hand]]) for hand in state.hands]
+        (first,), (second,) = river_strengths(state.board, hands, self.spot.deck_rules)
         leaf = BettingNode(SHOWDOWN, state.street_state, 0)
         result = 0 if first > second else 1 if first == second else 2  # player 0 wins, ties, loses
         payoffs = [leaf_payoffs(self.spot, leaf, player) for player in (0, 1)]

@@ -40,7 +40,17 @@ class PreflopArena:
     has_perfect_recall: ClassVar[bool] = True
     max_threads: ClassVar[int] = 1  # of the sweeps over sequences, which are short
 
-    def __init__(self, game: PreflopGame):
+    def __init__(self, game: PreflopGame, realised_factors: Floats | None = None):
+        """Build the tree and the deals of a game.
+
+        Args:
+            game: the game.
+            realised_factors: [Z, P, C] the part of its equity that a class of hands realises at a
+                leaf with chips left, from solved flops; by default all of it.
+
+        Raises:
+            ConfigError: the factors do not fit the leaves of the game.
+        """
         self.preflop_game, self.spec = game, game.spec
         self.deck = game.deck.build()
         self.tree = build_preflop_tree(game)
@@ -74,7 +84,11 @@ class PreflopArena:
         ]
         self._edges = self._list_edges()
         self.leaf_edges = self._list_leaf_edges()
-        self.deals = build_deals(self.tree, self.leaf_edges)
+        shape = (len(self.tree.leaves), self.num_players, width)
+        if realised_factors is not None and realised_factors.shape != shape:
+            raise ConfigError(f"the factors of solved flops must be {shape} numbers")
+        self.realised_factors = realised_factors
+        self.deals = build_deals(self.tree, self.leaf_edges, realised_factors)
 
     def _node_depths(self) -> list[int]:
         """Return the number of earlier decisions of the acting seat, by node."""

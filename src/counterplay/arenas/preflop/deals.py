@@ -63,25 +63,35 @@ class Deals(Protocol):
         ...
 
 
-def build_deals(tree: PreflopTree, leaf_edges: Ints) -> Deals:
+def build_deals(
+    tree: PreflopTree, leaf_edges: Ints, realised_factors: Floats | None = None
+) -> Deals:
     """Return exact deals where that is possible, else `ViewDeals`.
 
     Args:
         tree: the betting tree.
         leaf_edges: [Z, P] each seat's last edge before a leaf; E if it has none.
+        realised_factors: [Z, P, C] the part of its equity that a class realises at a leaf.
     """
     deck = tree.game.deck.build()
     num_deals = math.comb(deck.num_cards, deck.num_board) * deck.num_hands**3
     if tree.game.num_seats == 3 and num_deals <= MAX_COUNTED_DEALS:
         return EnumeratedDeals(tree, leaf_edges, deck)
-    return ViewDeals(tree, leaf_edges, deck)
+    return ViewDeals(tree, leaf_edges, deck, realised_factors)
 
 
 class ViewDeals:
     """Deals as each seat sees them; exact for two seats. See the module."""
 
-    def __init__(self, tree: PreflopTree, leaf_edges: Ints, deck: Deck):
+    def __init__(
+        self,
+        tree: PreflopTree,
+        leaf_edges: Ints,
+        deck: Deck,
+        realised_factors: Floats | None = None,
+    ):
         self.deck, self.num_classes = deck, deck.num_classes
+        self.realised_factors = realised_factors
         game, leaves = tree.game, tree.leaves
         table = equity_table(deck)
         pairs = table.class_pairs.astype(np.float64)
@@ -104,6 +114,11 @@ class ViewDeals:
                 "hands of different opponents are dealt independently of each other, given the own "
                 "hand"
             )
+        if realised_factors is not None:
+            self.note += (
+                f"{'; ' if self.note else ''}pots with chips left are worth the part of its equity "
+                "that each class realises on solved flops, with the ranges of the round before"
+            )
         if has_triples:
             self.note += (
                 f"; showdowns of three hands are sampled, {SAMPLES_PER_TRIPLE} deals for each "
@@ -111,7 +126,14 @@ class ViewDeals:
             )
 
     def leaf_values(self, seat: int, reach: Floats) -> Floats:
-        return self._compute_values(seat, reach, self.leaves)
+        values = self._compute_values(seat, reach, self.leaves)
+        if self.realised_factors is None:
+            return values
+        # a class wins `factor` times its equity of the pot, on top of what it has if it loses
+        factor = self.realised_factors[:, seat]
+        lost = self.leaves.utility[:, seat, :3].min(axis=1, keepdims=True)
+        reached = self.leaf_probabilities(seat, reach)
+        return factor * values + (1.0 - factor) * lost * reached
 
     def leaf_probabilities(self, seat: int, reach: Floats) -> Floats:
         ones = self.leaves._replace(utility=np.ones_like(self.leaves.utility))

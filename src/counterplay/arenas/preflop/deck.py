@@ -16,15 +16,8 @@ import numpy as np
 from counterplay.core.arena import Ints
 from counterplay.core.cards import RANKS, permute_suits
 from counterplay.errors import ConfigError
+from counterplay.games.holdem_base import CATEGORY_ORDERS
 from counterplay.kernels.holdem.hand_strength import CARD_BIT
-
-# Places of the categories from high card to straight flush. With few ranks flushes are rarer than
-# full houses; some rooms also rank three of a kind above straights.
-CATEGORY_ORDERS = {
-    "standard": (0, 1, 2, 3, 4, 5, 6, 7, 8),
-    "short_deck": (0, 1, 2, 3, 4, 6, 5, 7, 8),
-    "short_deck_trips": (0, 1, 2, 4, 3, 6, 5, 7, 8),
-}
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from counterplay.arenas.preflop.deck import CATEGORY_ORDERS, Deck
+from counterplay.arenas.preflop.deck import Deck
 from counterplay.arenas.preflop.icm import check_payouts
 from counterplay.core.json_values import load_json
 from counterplay.errors import ConfigError, suggestion
+from counterplay.games.holdem_base import CATEGORY_ORDERS
 
 MIN_SEATS, MAX_SEATS = 2, 9
 SIZE_PATTERN = re.compile(r"(\d+(?:\.\d+)?)(x|%|c)")
@@ -77,6 +78,19 @@ class BettingConfig(_Section):
     """A raise above this fraction of the stack becomes all-in."""
 
 
+class FlopLeavesConfig(_Section):
+    """How the flops of `leaves = "solved_flops"` are solved."""
+
+    flops: str = "25"  # 25, 49, 95, 184, all, or a list of flops
+    rounds: Annotated[int, Field(ge=1, le=20)] = 2
+    """Times that flops are solved with the ranges of the preflop solution before."""
+    target: Annotated[float, Field(gt=0.0, lt=100.0)] = 1.0  # exploitability, percent of the pot
+    iterations: Annotated[int, Field(ge=1)] = 1000  # at most, per flop
+    min_reach: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.001
+    """Lines that are played less often keep the factors that they have."""
+    sizes: dict[str, Any] = {}  # bet sizes by street, as in a spot
+
+
 class PreflopGame(_Section):
     """A hold'em game before the flop.
 
@@ -97,9 +111,10 @@ class PreflopGame(_Section):
     payouts: tuple[float, ...] | None = None  # prizes from the first place on; makes it ICM
     bounties: tuple[Amount, ...] | None = None  # prize for eliminating each seat
     betting: BettingConfig = BettingConfig()
-    leaves: Literal["checked_down", "realisation"] = "checked_down"
+    leaves: Literal["checked_down", "realisation", "solved_flops"] = "checked_down"
     realisation: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     """Fraction of its equity that a player out of position realises; the last one has the rest."""
+    solved_flops: FlopLeavesConfig = FlopLeavesConfig()
     deck: DeckConfig = DeckConfig()
 
     def model_post_init(self, _: Any) -> None:
@@ -232,7 +247,11 @@ def check_game(game: PreflopGame) -> None:
             raise ConfigError("bounties are prizes: give payouts too")
         if len(game.bounties) != count:
             raise ConfigError(f"bounties has {len(game.bounties)} entries for {count} seats")
-    if game.leaves == "checked_down" and game.realisation != 1.0:
+    if game.leaves != "solved_flops" and game.solved_flops != FlopLeavesConfig():
+        raise ConfigError('solved_flops needs leaves "solved_flops"')
+    if game.leaves == "solved_flops":
+        check_flop_leaves(game)
+    if game.leaves != "realisation" and game.realisation != 1.0:
         raise ConfigError('realisation needs leaves "realisation"')
     betting = game.betting
     if betting.push_fold and (betting.raises or betting.limp):
@@ -248,6 +267,22 @@ def check_game(game: PreflopGame) -> None:
         raise ConfigError(
             f"a deck of {game.deck.build().num_cards} cards is too small for {count} seats"
         )
+
+
+def check_flop_leaves(game: PreflopGame) -> None:
+    """Raise ConfigError if the leaves of a game cannot be valued by solved flops."""
+    if game.payouts is not None:
+        raise ConfigError("solved flops are for cash games: leave out payouts")
+    if game.betting.max_players != 2 and game.num_seats > 2:
+        raise ConfigError("solved flops have two players: set betting.max_players to 2")
+    if game.deck != DeckConfig():
+        raise ConfigError("solved flops need the deck of 52 cards")
+    from counterplay.arenas.holdem.flop_report import report_flops  # heavy: loads the solver
+    from counterplay.arenas.holdem.spot import Spot
+
+    report_flops(game.solved_flops.flops)
+    spot = {"board": "AsKsQs", "ranges": ["JJ", "TT"], "pot": 1, "stacks": 1}
+    Spot.from_dict(spot | {"sizes": game.solved_flops.sizes})
 
 
 def parse_raise(word: str) -> tuple[str, float]:

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
+from counterplay.arenas.holdem.flop_report import ReportSettings
 from counterplay.arenas.holdem.hand_ranges import Range
 from counterplay.arenas.holdem.node_view import NodeView
-from counterplay.arenas.holdem.spot import Spot
+from counterplay.arenas.holdem.spot import SPOT_DECKS, Spot
 from counterplay.arenas.preflop.arena import PreflopArena
 from counterplay.arenas.preflop.betting import PreflopLeaf, PreflopNode
 from counterplay.arenas.preflop.deck import FULL_DECK
+from counterplay.arenas.preflop.flop_leaves import MIN_CLASS_WEIGHT, has_flop, spots_factors
 from counterplay.arenas.preflop.game import PreflopGame
 from counterplay.core.archive import read_archive, write_archive
 from counterplay.core.arena import Floats
@@ -67,6 +69,8 @@ class PreflopSolution:
             "gains": self.gains,
             "iterations": self.iterations,
         }
+        if self.arena.realised_factors is not None:
+            values["realised_factors"] = self.arena.realised_factors
         write_archive(path, PREFLOP_FORMAT, values)
 
     @cached_property
@@ -113,9 +117,23 @@ class PreflopSolution:
         first, width = self.arena.node_sequence[node], len(self.arena.tree.nodes[node].actions)
         return self._reach[first + action : first + width * self.arena.deck.num_classes : width]
 
-    def range_text(self, edge: tuple[int, int]) -> str:
+    def leaf_reach(self) -> Floats:
+        """Return the probability [Z] that each leaf is reached, with hands dealt independently."""
+        sizes = self.arena.deck.class_sizes / self.arena.deck.num_hands
+        by_edge = self._edge_reach @ sizes
+        return np.prod(by_edge[self.arena.leaf_edges], axis=1)
+
+    def wide_spot(self, leaf: PreflopLeaf, chips_per_unit: int = 100) -> Spot:
+        """Return the spot after a leaf, with every class in both ranges by a small weight."""
+        ranges = [
+            self.range_text(leaf.last[seat], MIN_CLASS_WEIGHT)
+            for seat in self._postflop_seats(leaf)
+        ]
+        return self._leaf_spot(leaf, "AsKsQs", (ranges[0], ranges[1]), chips_per_unit)
+
+    def range_text(self, edge: tuple[int, int], min_weight: float = 0.0) -> str:
         """Return the range after a (node, action) as a text for a spot, rounded to 4 decimals."""
-        weights = np.round(self.class_weights(edge), WEIGHT_DIGITS)
+        weights = np.maximum(np.round(self.class_weights(edge), WEIGHT_DIGITS), min_weight)
         deck = self.arena.deck
         by_hand = np.zeros(FULL_DECK.num_hands)
         low, high = deck.hand_cards.T
@@ -200,20 +218,41 @@ class PreflopSolution:
             count = len(leaf.contenders)
             problem = "players are all-in" if leaf.is_all_in else f"{count} seats are left in"
             raise ConfigError(f"line {line!r} is not a spot: {problem}; a spot has two with chips")
-        if self.arena.deck != FULL_DECK:
-            raise ConfigError("spots have 52 cards: this solution is for another deck")
-        order = [seat for seat in self.game.postflop_order if seat in leaf.contenders]
+        deck_names = [name for name, deck in SPOT_DECKS.items() if deck == self.arena.deck]
+        if not deck_names:
+            raise ConfigError("spots have 52 cards, or 36 in short deck: this is another deck")
+        order = self._postflop_seats(leaf)
         ranges = [self.range_text(leaf.last[seat]) for seat in order]
         for seat, text in zip(order, ranges, strict=True):
             if not text:
                 name = self.game.seat_names[seat]
                 raise ConfigError(f"line {line!r} is never played: {name} has no hands there")
+        return self._leaf_spot(leaf, board, (ranges[0], ranges[1]), chips_per_unit, deck_names[0])
+
+    def _postflop_seats(self, leaf: PreflopLeaf) -> list[int]:
+        """Return the contenders of a leaf in the order of action after the flop."""
+        return [seat for seat in self.game.postflop_order if seat in leaf.contenders]
+
+    def _leaf_spot(
+        self,
+        leaf: PreflopLeaf,
+        board: str,
+        ranges: tuple[str, str],
+        chips_per_unit: int,
+        deck: str = "standard",
+    ) -> Spot:
+        """Return the spot after a leaf with these ranges."""
+        order = self._postflop_seats(leaf)
         left = [self.game.stacks[seat] - leaf.contributions[seat] for seat in order]
+        data = {"board": "AsKsQs", "ranges": ranges, "pot": 1, "stacks": 1}
+        sizes = Spot.from_dict(data | {"sizes": self.game.solved_flops.sizes}).sizes
         return Spot(
             board=board,
-            ranges=(ranges[0], ranges[1]),
+            ranges=ranges,
+            sizes=sizes,
             pot=round(sum(leaf.contributions) * chips_per_unit),
             stacks=(round(left[0] * chips_per_unit), round(left[1] * chips_per_unit)),
+            deck=deck,
             rake=self.game.rake,
             rake_cap=math.inf
             if self.game.rake_cap is None
@@ -229,6 +268,7 @@ def solve_preflop(
     target: float = 0.0,
     report: Report | None = None,
     stop: Callable[[], bool] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> PreflopSolution:
     """Solve a game by an algorithm of the CFR family until no seat gains more than a target.
 
@@ -239,11 +279,63 @@ def solve_preflop(
         target: stop when the largest gain of a seat from deviating is at most this.
         report: called with the iteration and the largest gain at every judgement.
         stop: called several times a second; True ends the run.
+        notify: called with a message before flops are solved.
 
     Returns:
         The average policy with the exact values and gains of all seats.
     """
-    arena = PreflopArena(game)
+
+    def run(factors: Floats | None) -> PreflopSolution:
+        arena = PreflopArena(game, factors)
+        return _solve_arena(arena, algorithm, iterations, target, report, stop)
+
+    solution = run(None)
+    if game.leaves == "solved_flops":
+        factors = np.ones((len(solution.arena.tree.leaves), game.num_seats, 169))
+        for _ in range(game.solved_flops.rounds):
+            if stop and stop():
+                break
+            factors = measure_factors(solution, factors, notify)
+            solution = run(factors)
+    return solution
+
+
+def measure_factors(
+    solution: PreflopSolution, factors: Floats, notify: Callable[[str], None] | None = None
+) -> Floats:
+    """Return the factors [Z, P, C] that solved flops give, with the ranges of a solution.
+
+    Args:
+        solution: its ranges are those of the spots.
+        factors: those of lines that are played too rarely to be solved.
+        notify: called with a message for the user.
+    """
+    config, tree = solution.game.solved_flops, solution.arena.tree
+    reach = solution.leaf_reach()
+    played = [
+        z for z, leaf in enumerate(tree.leaves) if has_flop(leaf) and reach[z] > config.min_reach
+    ]
+    spots = [solution.wide_spot(tree.leaves[z]) for z in played]
+
+    def settings(spot: Spot) -> ReportSettings:
+        return ReportSettings(config.target / 100.0 * spot.pot, iterations=config.iterations)
+
+    result = factors.copy()
+    solved = spots_factors(spots, config.flops, settings, notify)
+    for z, by_player in zip(played, solved, strict=True):
+        result[z, solution._postflop_seats(tree.leaves[z])] = by_player
+    return result
+
+
+def _solve_arena(
+    arena: PreflopArena,
+    algorithm: str,
+    iterations: int,
+    target: float,
+    report: Report | None,
+    stop: Callable[[], bool] | None,
+) -> PreflopSolution:
+    """Solve an arena until no seat gains more than a target."""
     method = as_algorithm(algorithm)
     session = SolveSession(arena, method, method.init(arena, 0))
     while True:
@@ -267,7 +359,7 @@ def load_preflop_solution(path: str | Path) -> PreflopSolution:
     content = read_archive(path, PREFLOP_FORMAT)
     try:
         game = dict(content["game"])
-        arena = PreflopArena(PreflopGame.from_dict(game))
+        arena = PreflopArena(PreflopGame.from_dict(game), content.get("realised_factors"))
         policy = Policy(arena, content["probabilities"])
         values, gains = np.asarray(content["values"]), np.asarray(content["gains"])
         if values.shape != (game_seats := (arena.num_players,)) or gains.shape != game_seats:

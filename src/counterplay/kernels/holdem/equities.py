@@ -51,10 +51,39 @@ def score_showdowns(
 @noinline_kernel
 def add_board_equity(board, cards, others, weight, other_weight, same, other_same, out, other_out):
     """Add both players' results on one board of five cards; the last entry of weights is zero."""
-    n, m = cards.shape[0], others.shape[0]
-    strength, other_strength = np.empty(n, np.int64), np.empty(m, np.int64)
+    strength = np.empty(cards.shape[0], np.int64)
+    other_strength = np.empty(others.shape[0], np.int64)
     board_strengths(board, cards, strength)
     board_strengths(board, others, other_strength)
+    add_strength_equity(
+        strength,
+        other_strength,
+        cards,
+        others,
+        weight,
+        other_weight,
+        same,
+        other_same,
+        out,
+        other_out,
+    )
+
+
+@noinline_kernel
+def add_strength_equity(
+    strength,
+    other_strength,
+    cards,
+    others,
+    weight,
+    other_weight,
+    same,
+    other_same,
+    out,
+    other_out,
+):
+    """Add both players' results on a board, given the strengths of their hands, -1 if blocked."""
+    n, m = cards.shape[0], others.shape[0]
     order, rank = np.empty(n, np.int64), np.empty(n, np.int64)
     opposite, opposite_rank = np.empty(m, np.int64), np.empty(m, np.int64)
     count, num = sort_hands(strength, other_strength, order, opposite, rank, opposite_rank)
