@@ -168,6 +168,39 @@ def _shown_path(studio: StudioState, path: Path) -> str:
         return str(path)
 
 
+# --- reports over flops ---
+
+
+@api_route("/api/report", "POST", read_only=True)
+async def query_report(studio: StudioState, request: Request) -> JsonObject:
+    """Return the report of a spot over a set of flops, which is solved at the first call."""
+    name, question = _report_question(studio, parse_body(await request.body()))
+    answer: JsonObject = await studio.worker_pool.ask(name, question)
+    return answer
+
+
+@api_route("/api/report/stop", "POST", read_only=True)
+async def stop_report(studio: StudioState, request: Request) -> JsonObject:
+    """Stop a report after the flop that is being solved; it can go on later."""
+    name, _ = _report_question(studio, parse_body(await request.body()))
+    if name not in studio.worker_pool.workers:
+        return {"stopped": False}
+    stop: JsonObject = {"do": "stop_solving"}
+    answer: JsonObject = await studio.worker_pool.ask(name, stop, wait_seconds=None)
+    return answer
+
+
+def _report_question(studio: StudioState, body: JsonObject) -> tuple[str, JsonObject]:
+    """Return the worker of a report and its question."""
+    _, source = _spot_source(studio, {"spot": body.get("spot"), "target": body.get("target", 0.5)})
+    settings = {"spot": source["spot"], "target": source["target"]}
+    digest = _spot_digest(settings)
+    question: JsonObject = {"do": "flop_report", "flops": text_field(body, "flops", "25")}
+    if not studio.read_only:
+        question["folder"] = str(studio.runs_folder / ".studio" / "reports" / digest)
+    return f"report:{digest}", question | settings
+
+
 # --- ranges ---
 
 
