@@ -1,4 +1,4 @@
-"""Reports over flops in a worker: a spot solved flop by flop, with the tables so far as progress."""
+"""Reports over flops in a worker: a spot solved flop by flop, with the tables so far."""
 
 from __future__ import annotations
 
