@@ -24,6 +24,7 @@ LIBRARIES = {  # folder, suffix and kind of the user's files
 }
 RECENT_FOLDER = "recent"  # below that of the solutions
 NUM_HANDS = 1326
+MAX_DECISIONS = 200  # of one request
 PROGRESS_FILE = "drills.jsonl"
 SPOT_QUESTIONS = {  # path -> question of the worker, and the fields of a body that it takes
     "node": ("spot", ("record",)),
@@ -85,7 +86,7 @@ async def stop_solving(studio: StudioState, request: Request) -> JsonObject:
     return answer
 
 
-@api_route("/api/spot/save", "POST")
+@api_route("/api/solutions", "POST")
 async def save_solution(studio: StudioState, request: Request) -> JsonObject:
     """Write the solution of a spot into the library."""
     body = parse_body(await request.body())
@@ -108,9 +109,7 @@ async def query_solution(studio: StudioState, request: Request) -> JsonObject:
 async def _ask_about_spot(studio: StudioState, body: JsonObject, what: str) -> JsonObject:
     kind, fields = SPOT_QUESTIONS[what]
     name, question = _spot_source(studio, body)
-    question |= {"do": kind} | {field: body[field] for field in fields if field in body}
-    if "record" in fields:
-        question["record"] = text_field(body, "record")
+    question |= {"do": kind} | {field: _checked_field(body, field) for field in fields}
     if versus := text_field(body, "versus"):
         question["versus"] = (
             versus if versus == "base" else str(library(studio, "solutions").find(versus).path)
@@ -124,14 +123,61 @@ async def _ask_about_spot(studio: StudioState, body: JsonObject, what: str) -> J
     return answer
 
 
+def _checked_field(body: JsonObject, name: str) -> object:
+    """Return a field of a body, or its default if it is missing."""
+    if name in ("exact", "late", "repeat"):
+        return bool(body.get(name, name == "repeat"))
+    if name == "player":
+        player = body.get(name)
+        return player if player in (0, 1) and not isinstance(player, bool) else None
+    if name == "seconds":
+        seconds = body.get(name, 0.0)
+        return seconds if isinstance(seconds, (int, float)) and 0.0 <= seconds < 1e6 else 0.0
+    if name == "decisions":
+        decisions = body.get(name)
+        if not isinstance(decisions, list) or len(decisions) > MAX_DECISIONS:
+            raise ApiError(422, name, f"decisions must be a list of up to {MAX_DECISIONS}")
+        fields = ("history", "hand", "action")
+        return [
+            {field: text_field(decision, field) for field in fields}
+            for decision in decisions
+            if isinstance(decision, dict)
+        ]
+    return text_field(body, name)
+
+
+def _checked_variant(variant: object) -> JsonObject:
+    """Return the locks or the over-fold of a body; raise `ApiError` if they are malformed."""
+    error = ApiError(422, "variant", "variant has locks or an overfold", field="variant")
+    if not isinstance(variant, dict):
+        raise error
+    if not variant:
+        return {}
+    overfold = variant.get("overfold")
+    if isinstance(overfold, dict):
+        values = overfold.get("player"), overfold.get("percent")
+        if not all(isinstance(value, (int, float)) for value in values):
+            raise error
+        return {"overfold": {"player": values[0], "percent": values[1]}}
+    locks = variant.get("locks")
+    if not isinstance(locks, list):
+        raise error
+    checked = []
+    for lock in locks:
+        shares = lock.get("shares") if isinstance(lock, dict) else None
+        if not isinstance(shares, dict) or not all(map(_is_weight, shares.values())):
+            raise error
+        texts = {"record": text_field(lock, "record"), "hands": str(lock.get("hands", "random"))}
+        checked.append(texts | {"shares": shares})
+    return {"locks": checked}
+
+
 def _spot_source(studio: StudioState, body: JsonObject) -> tuple[str, JsonObject]:
     """Return the name of the worker of a body's solution, and the fields that describe it."""
     target = body.get("target", 0.5)
     if not isinstance(target, (int, float)) or isinstance(target, bool):
         raise ApiError(422, "target", "target must be a number", field="target")
-    variant = body.get("variant") or {}
-    if not isinstance(variant, dict):
-        raise ApiError(422, "variant", "variant must be a JSON object", field="variant")
+    variant = _checked_variant(body.get("variant") or {})
     common: JsonObject = {"target": target} | ({"variant": variant} if variant else {})
     if "file" in body:
         file = library(studio, "solutions").find(text_field(body, "file"))
@@ -296,7 +342,11 @@ async def review_hands(studio: StudioState, request: Request) -> JsonObject:
     """Return the decisions of dropped hand histories, with the prices of an agent."""
     body = parse_body(await request.body())
     question: JsonObject = {"do": "review"}
-    for field in ("files", "ranges", "street"):
-        if field in body:
-            question[field] = body[field]
+    files, ranges = body.get("files"), body.get("ranges", ["random", "random"])
+    if not isinstance(files, list) or not all(isinstance(file, dict) for file in files):
+        raise ApiError(422, "files", "files must be a list of names and texts", field="files")
+    is_pair = isinstance(ranges, list) and len(ranges) == 2
+    if not is_pair or not all(isinstance(text, str) for text in ranges):
+        raise ApiError(422, "ranges", "ranges must be two texts", field="ranges")
+    question |= {"files": files, "ranges": ranges, "street": text_field(body, "street", "flop")}
     return await _ask_library(studio, question, 60)
