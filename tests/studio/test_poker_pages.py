@@ -404,6 +404,29 @@ def test_drills_by_keyboard(browser, fresh, tmp_path):
     browser.see(".drill-verdict", "Too late")  # nothing was pressed
 
 
+def test_a_report_over_flops(browser, fresh):
+    """Solved flop by flop, sorted, filtered by texture; kept for the next studio."""
+    made = fresh()
+    browser.open(made, address(FLOP, "5").replace("/spots", "/report"))
+    browser.see('input[placeholder="QsJh2h,Kd7c2s"]').send_keys("Kd7c2s,8h8d3c")
+    browser.click("button.primary", "Solve all flops")
+    browser.see("h2", "By pairing")
+    browser.wait_until_absent(".working")
+    browser.click(".hand-table th button", "EV OOP")
+    first = browser.see(".hand-table tbody tr").text
+    browser.click(".hand-table th button", "EV OOP")
+    assert browser.see(".hand-table tbody tr").text != first
+    browser.click("th button", "unpaired")
+    browser.until(lambda: len(browser.all(".hand-table tbody tr")) == 1, "one unpaired flop")
+    kept = list((made.root / ".studio" / "reports").glob("*/flops/*.json"))
+    assert sorted(path.stem for path in kept) == ["8h8d3c", "Kd7c2s"]
+    values = json.loads(kept[0].read_text())["values"]
+    report = made.post("/api/report", {"spot": FLOP, "target": 5, "flops": "Kd7c2s,8h8d3c"})
+    assert report["finished"] and values in [row["values"] for row in report["rows"]]
+    status, answer = made.ask("POST", "/api/report", {"spot": TURN, "target": 5, "flops": "25"})
+    assert status == 422 and "a spot on the flop" in answer["error"]["message"]
+
+
 def test_dropped_hands_are_priced(browser, studio, tmp_path):
     file, junk = tmp_path / "hand.phh", tmp_path / "letter.txt"
     file.write_text(DWAN_IVEY)
@@ -443,6 +466,11 @@ PAGES = {
         address(TURN, variant='{"overfold":{"player":1,"percent":10}}', versus="base"),
         ".notice",
     ),
+    "report": (
+        address(FLOP, "5", flops="Kd7c2s").replace("/spots", "/report"),
+        ".hand-table",
+    ),
+    "report-form": (address(FLOP).replace("/spots", "/report"), "select"),
     "trainer": (address(TURN).replace("/spots", "/train"), ".drill-hand"),
     "drills": ("/train", ".card"),
     "review": ("/review", ".drop"),

@@ -94,7 +94,7 @@ async def save_solution(studio: StudioState, request: Request) -> JsonObject:
     name, question = _spot_source(studio, body)
     question |= {"do": "save_spot", "save_path": str(path)}
     answer: JsonObject = await studio.worker_pool.ask(name, question)
-    return answer | {"name": path.stem, "path": _shown_path(studio, path)}
+    return answer | {"name": path.stem, "path": _format_path(studio, path)}
 
 
 @api_route("/api/spot/{what}", "POST", read_only=True)
@@ -109,7 +109,7 @@ async def query_solution(studio: StudioState, request: Request) -> JsonObject:
 async def _ask_about_spot(studio: StudioState, body: JsonObject, what: str) -> JsonObject:
     kind, fields = SPOT_QUESTIONS[what]
     name, question = _spot_source(studio, body)
-    question |= {"do": kind} | {field: _checked_field(body, field) for field in fields}
+    question |= {"do": kind} | {field: _read_field(body, field) for field in fields}
     if versus := text_field(body, "versus"):
         question["versus"] = (
             versus if versus == "base" else str(library(studio, "solutions").find(versus).path)
@@ -123,7 +123,7 @@ async def _ask_about_spot(studio: StudioState, body: JsonObject, what: str) -> J
     return answer
 
 
-def _checked_field(body: JsonObject, name: str) -> object:
+def _read_field(body: JsonObject, name: str) -> object:
     """Return a field of a body, or its default if it is missing."""
     if name in ("exact", "late", "repeat"):
         return bool(body.get(name, name == "repeat"))
@@ -146,7 +146,7 @@ def _checked_field(body: JsonObject, name: str) -> object:
     return text_field(body, name)
 
 
-def _checked_variant(variant: object) -> JsonObject:
+def _read_variant(variant: object) -> JsonObject:
     """Return the locks or the over-fold of a body; raise `ApiError` if they are malformed."""
     error = ApiError(422, "variant", "variant has locks or an overfold", field="variant")
     if not isinstance(variant, dict):
@@ -177,7 +177,7 @@ def _spot_source(studio: StudioState, body: JsonObject) -> tuple[str, JsonObject
     target = body.get("target", 0.5)
     if not isinstance(target, (int, float)) or isinstance(target, bool):
         raise ApiError(422, "target", "target must be a number", field="target")
-    variant = _checked_variant(body.get("variant") or {})
+    variant = _read_variant(body.get("variant") or {})
     common: JsonObject = {"target": target} | ({"variant": variant} if variant else {})
     if "file" in body:
         file = library(studio, "solutions").find(text_field(body, "file"))
@@ -206,7 +206,7 @@ def _progress_path() -> Path:
     return state_folder() / PROGRESS_FILE
 
 
-def _shown_path(studio: StudioState, path: Path) -> str:
+def _format_path(studio: StudioState, path: Path) -> str:
     """Return a path for commands: relative to the current folder if it is below it."""
     try:
         return str(path.relative_to(Path.cwd()))
@@ -298,7 +298,7 @@ async def list_library(studio: StudioState, request: Request) -> JsonObject:
 
 def _describe_file(studio: StudioState, files: FileLibrary, file: LibraryFile) -> JsonObject:
     about: JsonObject = {"name": file.name, "bytes": file.size, "time": file.time}
-    about["path"] = _shown_path(studio, file.path)
+    about["path"] = _format_path(studio, file.path)
     if files.kind != "solution":
         about["text"] = files.read_text(file)
     return about
@@ -345,8 +345,8 @@ async def review_hands(studio: StudioState, request: Request) -> JsonObject:
     files, ranges = body.get("files"), body.get("ranges", ["random", "random"])
     if not isinstance(files, list) or not all(isinstance(file, dict) for file in files):
         raise ApiError(422, "files", "files must be a list of names and texts", field="files")
-    is_pair = isinstance(ranges, list) and len(ranges) == 2
-    if not is_pair or not all(isinstance(text, str) for text in ranges):
+    texts = ranges if isinstance(ranges, list) else []
+    if len(texts) != 2 or not all(isinstance(text, str) for text in texts):
         raise ApiError(422, "ranges", "ranges must be two texts", field="ranges")
     question |= {"files": files, "ranges": ranges, "street": text_field(body, "street", "flop")}
     return await _ask_library(studio, question, 60)
