@@ -32,13 +32,10 @@ TURN = {
     "stacks": [150, 150],
     "sizes": {"turn": SIZES, "river": SIZES},
 }
-WIDE = {  # takes a while
-    "board": "Td9d6h",
-    "ranges": ["random", "random"],
-    "pot": 60,
-    "stacks": [150, 150],
-    "sizes": dict.fromkeys(("flop", "turn", "river"), SIZES),
-}
+SHORT = [{"bet": "a", "raise": ""}] * 2
+FLOP = TURN | {"board": "Td9d6h", "ranges": ["QQ+", "JJ-TT"], "stacks": [60, 60]}
+FLOP["sizes"] = dict.fromkeys(("flop", "turn", "river"), SHORT)
+WIDE = TURN | {"ranges": ["random", "random"]}  # takes a while to a hundredth of a percent
 
 
 def address(spot, target="1", **more):
