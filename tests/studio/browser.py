@@ -20,7 +20,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.conftest import NO_BROWSER
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-TIMEOUT_SECONDS = 60.0  # seconds; machines may be busy
+TIMEOUT_SECONDS = 120.0  # seconds; machines may be busy
 TRANSIENT_ERRORS = (
     StaleElementReferenceException,
     ElementClickInterceptedException,

@@ -550,14 +550,13 @@ def test_pictures_for_the_docs(browser, tmp_path, fresh):
         "leaks": f"/explore?{policy}&tab=leaks",
         "drawing": f"/explore?{policy}&tab=drawing&node=20",
         "compare": "/compare?" + "&".join(f"r={name}" for name in compared),
-        "spot": "/spots?solve=0.5&cell=AQs",
     }
     browser.open(made)
     for name, path in pages.items():
         browser.theme("dark" if name in ("explore", "drawing") else "light")
         browser.driver.get(f"{made.url}{path}")
         browser.settle()
-        words = {"runs": "sampled", "compare": "sampled", "spot": "AsQs"}
+        words = {"runs": "sampled", "compare": "sampled"}
         browser.see("main", words.get(name, "cfr_plus"))
         picture(browser, name, "COUNTERPLAY_DOCS")
     browser.theme("light")

@@ -249,7 +249,7 @@ def hand_reach(policy: HoldemPolicy, history: str) -> tuple[Floats, Floats]:
                 find_node(arena, f"{prefix},{name}" if prefix else name)  # raises with a reason
             reach[player] = reach[player] * probabilities[actions.index(name)]
             prefix = f"{prefix},{name}" if prefix else name
-    board = [*arena.spot.cards, *_dealt_cards(history)]
+    board = [*arena.spot.cards, *_parse_board_cards(history)]
     for player, hands in enumerate(arena.hands):
         reach[player] = reach[player] * ~np.isin(hands.cards, board).any(axis=1)
     return reach[0], reach[1]
@@ -265,7 +265,7 @@ def _probabilities_after(policy: HoldemPolicy, history: str) -> tuple[int, Float
     return player, canonical[:, np.maximum(index, 0)]
 
 
-def _dealt_cards(history: str) -> list[int]:
+def _parse_board_cards(history: str) -> list[int]:
     parts = history.split("|")[1:]
     return [card for part in parts for card in parse_cards(part.split(",")[0])]
 
@@ -327,7 +327,7 @@ class SpotDrill:
         if node.kind >= FOLD:
             raise ConfigError(f"no player acts after {history!r}")
         state, spot = node.state, self.arena.spot
-        board = [*spot.cards, *_dealt_cards(history)]
+        board = [*spot.cards, *_parse_board_cards(history)]
         cards = parse_cards(hand, "hand")
         names = {hand_name(index) for index in self.arena.hands[node.kind].index.tolist()}
         name = cards_name(sorted(cards, reverse=True))
@@ -442,5 +442,5 @@ class SpotDrill:
 
     def _draw_card(self, history: str, hole_cards: Sequence[int]) -> int:
         spot = self.arena.spot
-        used = {*spot.cards, *spot.dead_cards, *_dealt_cards(history), *map(int, hole_cards)}
+        used = {*spot.cards, *spot.dead_cards, *_parse_board_cards(history), *map(int, hole_cards)}
         return int(self.rng.choice([card for card in range(NUM_CARDS) if card not in used]))

@@ -85,6 +85,7 @@ SMALL_GAME = "connect_four(rows=2,columns=3)"
 PUSH = [{"bet": "a", "raise": "a"}] * 2
 SPOT = {"board": "2s3h4d6c7c", "ranges": ["AsAh", "KsKh"], "pot": 20, "stacks": [10, 10]}
 SPOT["sizes"] = {"river": PUSH}
+LOCK = {"locks": [{"record": "", "hands": "AA", "shares": {"check": 1}}]}
 VIEW = {"game": "kuhn_poker", "policy": "uniform", "node": "0", "start": "0", "vs": "best:0"}
 VIEW |= {"infoset": "0", "player": "0", "text": "0", "form": "csv", "lock": "0:0,1"}
 METRICS = {"x": "step", "scale": "log", "points": "50", "from": "1", "to": "9", "after": "3"}
@@ -104,6 +105,11 @@ VALID = [  # requests that are answered; one value of each is made hostile
     ("POST", "/api/matrix", {"game": "chicken", "learner": "hedge"}),
     ("POST", "/api/matrix", {"utility": [[[1, -1]], [[-1, 1]]], "names": [["a"], ["b"]]}),
     ("POST", "/api/spot", {"spot": SPOT, "estimate": True}),
+    ("POST", "/api/spot/node", {"spot": SPOT, "target": 5, "record": "", "variant": LOCK}),
+    ("POST", "/api/spot/answer", {"spot": SPOT, "history": "", "hand": "AsAh", "action": "a"}),
+    ("POST", "/api/range", {"text": "AA"}),
+    ("POST", "/api/library/ranges", {"name": "a", "text": "AA"}),
+    ("POST", "/api/review", {"files": [{"name": "a.phh", "text": "x"}], "ranges": ["AA", "KK"]}),
     ("POST", "/api/games/upload", {"name": "a.efg", "text": "EFG 2 R"}),
     ("POST", "/api/restore", {"ticket": "0123456789abcdef"}),
 ]

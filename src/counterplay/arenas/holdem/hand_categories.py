@@ -45,7 +45,7 @@ MIN_STRAIGHT_OUTS = 2  # ranks that complete an open-ended straight draw, or a d
 
 
 class HandCategory(NamedTuple):
-    """A hand on a board: its made hand, and its draws ("no draw" if there is none)."""
+    """A hand on a board: its made hand, and its draws, or "no draw"."""
 
     made: str
     draws: tuple[str, ...]
@@ -63,7 +63,7 @@ def classify_hand(hand: Sequence[int], board: Sequence[int]) -> HandCategory:
         >>> classify_hand(parse_cards("AdKd"), parse_cards("Qd7d2s"))
         HandCategory(made='ace high', draws=('flush draw', 'overcards'))
     """
-    made = _made_hand(hand, board)
+    made = _name_made_hand(hand, board)
     if len(board) >= 5:
         return HandCategory(made, ("no draw",))
     draws = []
@@ -95,7 +95,7 @@ def check_category(name: str) -> str:
     return name
 
 
-def _made_hand(hand: Sequence[int], board: Sequence[int]) -> str:
+def _name_made_hand(hand: Sequence[int], board: Sequence[int]) -> str:
     cards = [*hand, *board]
     flush_ranks = _flush_ranks(cards)
     if flush_ranks and _has_straight(flush_ranks):
@@ -110,10 +110,10 @@ def _made_hand(hand: Sequence[int], board: Sequence[int]) -> str:
         return "flush"
     if _has_straight(counts):
         return "straight"
-    return _paired_hand(hand, board)
+    return _name_pair(hand, board)
 
 
-def _paired_hand(hand: Sequence[int], board: Sequence[int]) -> str:
+def _name_pair(hand: Sequence[int], board: Sequence[int]) -> str:
     """Return the name of a hand below a straight, by what its hole cards add."""
     first, second = sorted(_ranks(hand), reverse=True)
     board_counts = Counter(_ranks(board))

@@ -46,7 +46,7 @@ class FileLibrary:
         return sorted(files, key=lambda file: -file.time)
 
     def find(self, name: str) -> LibraryFile:
-        """Return the file of a name; raise `ApiError` if there is none."""
+        """Return the file of a name; raise `ApiError` if it does not exist."""
         for file in self.list_files():
             if file.name == name:
                 return file

@@ -24,6 +24,7 @@ LIBRARIES = {  # folder, suffix and kind of the user's files
 }
 RECENT_FOLDER = "recent"  # below that of the solutions
 NUM_HANDS = 1326
+MAX_DECISIONS = 200  # of one request
 PROGRESS_FILE = "drills.jsonl"
 SPOT_QUESTIONS = {  # path -> question of the worker, and the fields of a body that it takes
     "node": ("spot", ("record",)),
@@ -85,7 +86,7 @@ async def stop_solving(studio: StudioState, request: Request) -> JsonObject:
     return answer
 
 
-@api_route("/api/spot/save", "POST")
+@api_route("/api/solutions", "POST")
 async def save_solution(studio: StudioState, request: Request) -> JsonObject:
     """Write the solution of a spot into the library."""
     body = parse_body(await request.body())
@@ -93,7 +94,7 @@ async def save_solution(studio: StudioState, request: Request) -> JsonObject:
     name, question = _spot_source(studio, body)
     question |= {"do": "save_spot", "save_path": str(path)}
     answer: JsonObject = await studio.worker_pool.ask(name, question)
-    return answer | {"name": path.stem, "path": _shown_path(studio, path)}
+    return answer | {"name": path.stem, "path": _format_path(studio, path)}
 
 
 @api_route("/api/spot/{what}", "POST", read_only=True)
@@ -108,9 +109,7 @@ async def query_solution(studio: StudioState, request: Request) -> JsonObject:
 async def _ask_about_spot(studio: StudioState, body: JsonObject, what: str) -> JsonObject:
     kind, fields = SPOT_QUESTIONS[what]
     name, question = _spot_source(studio, body)
-    question |= {"do": kind} | {field: body[field] for field in fields if field in body}
-    if "record" in fields:
-        question["record"] = text_field(body, "record")
+    question |= {"do": kind} | {field: _read_field(body, field) for field in fields}
     if versus := text_field(body, "versus"):
         question["versus"] = (
             versus if versus == "base" else str(library(studio, "solutions").find(versus).path)
@@ -124,14 +123,61 @@ async def _ask_about_spot(studio: StudioState, body: JsonObject, what: str) -> J
     return answer
 
 
+def _read_field(body: JsonObject, name: str) -> object:
+    """Return a field of a body, or its default if it is missing."""
+    if name in ("exact", "late", "repeat"):
+        return bool(body.get(name, name == "repeat"))
+    if name == "player":
+        player = body.get(name)
+        return player if player in (0, 1) and not isinstance(player, bool) else None
+    if name == "seconds":
+        seconds = body.get(name, 0.0)
+        return seconds if isinstance(seconds, (int, float)) and 0.0 <= seconds < 1e6 else 0.0
+    if name == "decisions":
+        decisions = body.get(name)
+        if not isinstance(decisions, list) or len(decisions) > MAX_DECISIONS:
+            raise ApiError(422, name, f"decisions must be a list of up to {MAX_DECISIONS}")
+        fields = ("history", "hand", "action")
+        return [
+            {field: text_field(decision, field) for field in fields}
+            for decision in decisions
+            if isinstance(decision, dict)
+        ]
+    return text_field(body, name)
+
+
+def _read_variant(variant: object) -> JsonObject:
+    """Return the locks or the over-fold of a body; raise `ApiError` if they are malformed."""
+    error = ApiError(422, "variant", "variant has locks or an overfold", field="variant")
+    if not isinstance(variant, dict):
+        raise error
+    if not variant:
+        return {}
+    overfold = variant.get("overfold")
+    if isinstance(overfold, dict):
+        values = overfold.get("player"), overfold.get("percent")
+        if not all(isinstance(value, (int, float)) for value in values):
+            raise error
+        return {"overfold": {"player": values[0], "percent": values[1]}}
+    locks = variant.get("locks")
+    if not isinstance(locks, list):
+        raise error
+    checked = []
+    for lock in locks:
+        shares = lock.get("shares") if isinstance(lock, dict) else None
+        if not isinstance(shares, dict) or not all(map(_is_weight, shares.values())):
+            raise error
+        texts = {"record": text_field(lock, "record"), "hands": str(lock.get("hands", "random"))}
+        checked.append(texts | {"shares": shares})
+    return {"locks": checked}
+
+
 def _spot_source(studio: StudioState, body: JsonObject) -> tuple[str, JsonObject]:
     """Return the name of the worker of a body's solution, and the fields that describe it."""
     target = body.get("target", 0.5)
     if not isinstance(target, (int, float)) or isinstance(target, bool):
         raise ApiError(422, "target", "target must be a number", field="target")
-    variant = body.get("variant") or {}
-    if not isinstance(variant, dict):
-        raise ApiError(422, "variant", "variant must be a JSON object", field="variant")
+    variant = _read_variant(body.get("variant") or {})
     common: JsonObject = {"target": target} | ({"variant": variant} if variant else {})
     if "file" in body:
         file = library(studio, "solutions").find(text_field(body, "file"))
@@ -160,12 +206,45 @@ def _progress_path() -> Path:
     return state_folder() / PROGRESS_FILE
 
 
-def _shown_path(studio: StudioState, path: Path) -> str:
+def _format_path(studio: StudioState, path: Path) -> str:
     """Return a path for commands: relative to the current folder if it is below it."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
         return str(path)
+
+
+# --- reports over flops ---
+
+
+@api_route("/api/report", "POST", read_only=True)
+async def query_report(studio: StudioState, request: Request) -> JsonObject:
+    """Return the report of a spot over a set of flops, which is solved at the first call."""
+    name, question = _report_question(studio, parse_body(await request.body()))
+    answer: JsonObject = await studio.worker_pool.ask(name, question)
+    return answer
+
+
+@api_route("/api/report/stop", "POST", read_only=True)
+async def stop_report(studio: StudioState, request: Request) -> JsonObject:
+    """Stop a report after the flop that is being solved; it can go on later."""
+    name, _ = _report_question(studio, parse_body(await request.body()))
+    if name not in studio.worker_pool.workers:
+        return {"stopped": False}
+    stop: JsonObject = {"do": "stop_solving"}
+    answer: JsonObject = await studio.worker_pool.ask(name, stop, wait_seconds=None)
+    return answer
+
+
+def _report_question(studio: StudioState, body: JsonObject) -> tuple[str, JsonObject]:
+    """Return the worker of a report and its question."""
+    _, source = _spot_source(studio, {"spot": body.get("spot"), "target": body.get("target", 0.5)})
+    settings = {"spot": source["spot"], "target": source["target"]}
+    digest = _spot_digest(settings)
+    question: JsonObject = {"do": "flop_report", "flops": text_field(body, "flops", "25")}
+    if not studio.read_only:
+        question["folder"] = str(studio.runs_folder / ".studio" / "reports" / digest)
+    return f"report:{digest}", question | settings
 
 
 # --- ranges ---
@@ -219,7 +298,7 @@ async def list_library(studio: StudioState, request: Request) -> JsonObject:
 
 def _describe_file(studio: StudioState, files: FileLibrary, file: LibraryFile) -> JsonObject:
     about: JsonObject = {"name": file.name, "bytes": file.size, "time": file.time}
-    about["path"] = _shown_path(studio, file.path)
+    about["path"] = _format_path(studio, file.path)
     if files.kind != "solution":
         about["text"] = files.read_text(file)
     return about
@@ -263,7 +342,11 @@ async def review_hands(studio: StudioState, request: Request) -> JsonObject:
     """Return the decisions of dropped hand histories, with the prices of an agent."""
     body = parse_body(await request.body())
     question: JsonObject = {"do": "review"}
-    for field in ("files", "ranges", "street"):
-        if field in body:
-            question[field] = body[field]
+    files, ranges = body.get("files"), body.get("ranges", ["random", "random"])
+    if not isinstance(files, list) or not all(isinstance(file, dict) for file in files):
+        raise ApiError(422, "files", "files must be a list of names and texts", field="files")
+    texts = ranges if isinstance(ranges, list) else []
+    if len(texts) != 2 or not all(isinstance(text, str) for text in texts):
+        raise ApiError(422, "ranges", "ranges must be two texts", field="ranges")
+    question |= {"files": files, "ranges": ranges, "street": text_field(body, "street", "flop")}
     return await _ask_library(studio, question, 60)

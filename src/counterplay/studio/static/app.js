@@ -9,6 +9,7 @@ import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./l
 import { navigate, useLocation } from "./lib/router.js";
 import { Compare } from "./pages/compare.js";
 import { Explore } from "./pages/explore.js";
+import { FlopReport } from "./pages/flop_report.js";
 import { Game } from "./pages/game.js";
 import { Games } from "./pages/games.js";
 import { Matrix } from "./pages/matrix.js";
@@ -76,6 +77,7 @@ const ROUTES = [
   [/^\/matrix$/, () => html`<${Matrix} />`],
   [/^\/spots$/, () => html`<${Spots} />`],
   [/^\/trace$/, () => html`<${Trace} />`],
+  [/^\/report$/, () => html`<${FlopReport} />`],
   [/^\/train$/, () => html`<${Trainer} />`],
   [/^\/review$/, () => html`<${Review} />`],
 ];

@@ -22,7 +22,7 @@ from counterplay.play.spot_drill import (
     score_answers,
 )
 from counterplay.studio.worker.queries import Call, JsonObject, query
-from counterplay.studio.worker.spot_queries import solved_study
+from counterplay.studio.worker.spot_queries import find_solved_study
 
 if TYPE_CHECKING:
     from counterplay.studio.worker.studio_worker import StudioWorker
@@ -87,7 +87,7 @@ def _describe_question(question: DrillQuestion) -> JsonObject:
 
 
 def _make_drill(worker: StudioWorker, call: Call) -> SpotDrill:
-    study = solved_study(worker, call)
+    study = find_solved_study(worker, call)
     assert study.policy is not None
     player = call.get("player")
     settings = DrillSettings(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 QUERY_MODULES = (
     *("library_queries", "play_queries", "tree_queries", "tree_layout"),
-    *("spot_queries", "drill_queries", "review_queries", "trace_queries"),
+    *("spot_queries", "drill_queries", "review_queries", "report_queries", "trace_queries"),
 )
 
 Call = Mapping[str, Any]  # JSON from the server, which has validated it

@@ -11,7 +11,7 @@ from counterplay.interop.hand_review import hand_from_log
 from counterplay.interop.spot_review import HandSpot, spot_from_hand
 from counterplay.play.spot_drill import SpotDrill
 from counterplay.studio.worker.queries import Call, JsonObject, query
-from counterplay.studio.worker.spot_queries import solved_study
+from counterplay.studio.worker.spot_queries import find_solved_study
 
 if TYPE_CHECKING:
     from counterplay.games.poker import Poker
@@ -113,7 +113,7 @@ def _describe_spot(hand_spot: HandSpot) -> JsonObject:
 @query("price_decisions")
 def price_decisions(worker: StudioWorker, call: Call) -> JsonObject:
     """Return the EV loss of decisions with known hands, by the solution of their spot."""
-    study = solved_study(worker, call)
+    study = find_solved_study(worker, call)
     assert study.policy is not None
     drill = SpotDrill(study.policy, inspect=study.inspect)
     prices: list[JsonObject] = []

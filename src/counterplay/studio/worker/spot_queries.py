@@ -69,12 +69,12 @@ def estimate_spot(worker: StudioWorker, call: Call) -> JsonObject:
         "free": free,
         "fits": fits,
         "seconds": size.seconds_per_iteration,
-        "notes": [*arena.notes, *blocked_notes(spot)],
+        "notes": [*arena.notes, *list_blocker_notes(spot)],
         "cuts": [] if fits else list_cuts(spot),
     }
 
 
-def blocked_notes(spot: Spot) -> list[str]:
+def list_blocker_notes(spot: Spot) -> list[str]:
     """Return a sentence per range with hands that the board makes impossible."""
     notes = []
     used = (*spot.cards, *spot.dead_cards)
@@ -121,7 +121,7 @@ def _describe_cut(spot: Spot, street: int, kind: str, sizes: tuple[BetSizes, ...
 @query("spot")
 def describe_solution(worker: StudioWorker, call: Call) -> JsonObject:
     """Return a node of the solution of a spot, which is solved at the first call."""
-    study = solved_study(worker, call)
+    study = find_solved_study(worker, call)
     answer = describe_spot_node(study, str(call.get("record", "")))
     studies = find_studies(worker, call)
     if study is not studies.base:
@@ -132,7 +132,7 @@ def describe_solution(worker: StudioWorker, call: Call) -> JsonObject:
     return answer
 
 
-def solved_study(worker: StudioWorker, call: Call) -> SpotStudy:
+def find_solved_study(worker: StudioWorker, call: Call) -> SpotStudy:
     """Return the study that a call asks about, solved to its target or as far as it was stopped."""
     worker.report_compilation()
     return find_studies(worker, call).find(call, worker)
@@ -151,7 +151,7 @@ def continue_solving(worker: StudioWorker, call: Call) -> JsonObject:
 @query("save_spot")
 def save_solution(worker: StudioWorker, call: Call) -> JsonObject:
     """Write the solution to the file `save_path`."""
-    study = solved_study(worker, call)
+    study = find_solved_study(worker, call)
     path = Path(str(call["save_path"]))
     worker.report_progress("writing the solution", 0, 0)
     study.save(path)
@@ -161,7 +161,7 @@ def save_solution(worker: StudioWorker, call: Call) -> JsonObject:
 @query("runouts")
 def describe_runouts(worker: StudioWorker, call: Call) -> JsonObject:
     """Return EVs, equities and betting frequencies after every next card."""
-    study, history = solved_study(worker, call), str(call.get("record", ""))
+    study, history = find_solved_study(worker, call), str(call.get("record", ""))
     assert study.policy is not None
     if history not in study.runouts_by_history:
         study.runouts_by_history[history] = list_runouts(

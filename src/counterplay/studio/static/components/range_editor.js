@@ -28,7 +28,10 @@ export function RangeEditor({ label, text, setText, board }) {
   const latestWeights = useRef(weights);
   latestWeights.current = weights;
   useEffect(() => {
-    if (parsedText.current === text) return undefined;
+    if (parsedText.current === text) {
+      setProblem("");
+      return undefined;
+    }
     const isFirst = parsedText.current === null;
     const send = (signal) => post("/api/range", { text }, { signal });
     const onData = (data) => {

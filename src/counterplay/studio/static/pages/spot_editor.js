@@ -89,6 +89,15 @@ export function SpotEditor({ initialSpot, problem }) {
       setState({ ...state, error: problemOfAddress });
     }
   };
+  const openReport = async () => {
+    try {
+      const { s, spot: name } = await spotParameters(spot);
+      const parameters = name ? { spot: name } : { s };
+      navigate(`/report?${new URLSearchParams({ ...parameters, solve: target })}`);
+    } catch (problemOfAddress) {
+      setState({ ...state, error: problemOfAddress });
+    }
+  };
   return html`
     <div class="head"><h1>Hold'em spots</h1></div>
     <p>
@@ -180,7 +189,17 @@ export function SpotEditor({ initialSpot, problem }) {
             </label>
           </div>
           <${Estimate} data=${data} error=${error} />
-          <button class="primary large" disabled=${!data?.fits || !!error}>Solve</button>
+          <div class="actions">
+            <button class="primary large" disabled=${!data?.fits || !!error}>Solve</button>
+            ${
+              board.length === 3 &&
+              html`
+                <button type="button" disabled=${!data?.fits || !!error} onClick=${openReport}>
+                  Report over flops
+                </button>
+              `
+            }
+          </div>
         </section>
         <section class="card" aria-label="Bet sizes">
           ${streets.map(

@@ -323,7 +323,7 @@ function SolutionTools({ data, source, versus }) {
     event.preventDefault();
     setState({ message: "Saving …" });
     try {
-      const saved = await requestUntilReady("POST", "/api/spot/save", {
+      const saved = await requestUntilReady("POST", "/api/solutions", {
         body: { ...source, name },
       });
       setState({ message: `Saved as ${saved.path}` });
