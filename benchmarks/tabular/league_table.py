@@ -169,7 +169,8 @@ def write_page(rows: Sequence[dict[str, str]], path: Path) -> None:
         "`python -m benchmarks.tabular.league_table`. Seconds are those of one core; the "
         "milliseconds of an iteration are in the CSV file. Scheduled methods take the number of "
         "iterations as their horizon. `-`: the row would have taken too long, or the method does "
-        "not run on the vectors of a hold'em spot.",
+        "not run on the vectors of a hold'em spot. Rows are stored when they are measured, so the "
+        "last table mixes loads of the machine.",
     ]
     trees = [row for row in rows if row["game"] not in SPOTS]
     spots = [row for row in rows if row["game"] in SPOTS]

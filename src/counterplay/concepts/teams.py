@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -182,7 +182,10 @@ def _equilibrium(
 def _check_teams(
     tree: TreeArena, teams: Sequence[Sequence[int]]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    sides = [list(team) if isinstance(team, Iterable) else [] for team in teams]
+    try:
+        sides = [list(team) for team in teams]
+    except TypeError:  # not lists
+        sides = []
     players = [player for side in sides for player in side]
     if len(sides) != 2 or not all(sides) or not all(isinstance(p, Integral) for p in players):
         raise ConfigError(

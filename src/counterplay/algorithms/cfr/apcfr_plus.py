@@ -55,7 +55,7 @@ class APCFRPlus(RegretMinimiser):
     ) -> APCFRPlusMemory:
         state = (
             arena.value_tolerance,
-            self.alpha_max,
+            np.array([self.alpha_max]),
             memory.last_instant_regret,
             np.empty_like(memory.regret),
             memory.squared_errors,

@@ -40,7 +40,7 @@ class SmoothPCFRPlus(RegretMinimiser):
         return memory
 
     def step(self, arena: SequenceArena, memory: RegretMemory, iterations: int = 1) -> RegretMemory:
-        state = (arena.value_tolerance, self.eta, 1.0 / largest_values(arena))
+        state = (arena.value_tolerance, np.array([self.eta]), 1.0 / largest_values(arena))
         learner = LocalLearner(
             predictive.update_prediction,
             lambda form, first, last, policy, reach: predictive.forward_smooth(

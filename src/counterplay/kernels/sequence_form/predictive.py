@@ -71,9 +71,9 @@ def alternate_averaged_prediction(
 def update_asymmetric(start, end, factors, instant, regret, policy):
     """RM+ that sets `policy` to the squared changes of the regret.
 
-    `factors` are (rounding errors [S], largest alpha, last instant regret [S + 1], its squared
-    change [S + 1], sums of squared errors [I + 1], sums of squared changes [I + 1], weights of
-    predictions [I + 1]).
+    `factors` are (rounding errors [S], largest alpha [1], last instant regret [S + 1], its
+    squared change [S + 1], sums of squared errors [I + 1], sums of squared changes [I + 1], weights
+    of predictions [I + 1]).
     """
     tiny, last, squared_error = factors[0], factors[2], factors[3]
     for s in range(uint64(start), uint64(end)):
@@ -144,7 +144,7 @@ def forward_asymmetric(form, first, last_infoset, factors, regret, policy, reach
         errors[i] += error
         changes[i] += change
         s = end
-    smallest = 1.0 / (1.0 + alpha_max)
+    smallest = 1.0 / (1.0 + alpha_max[0])
     for i in range(uint64(first), uint64(last_infoset)):
         change = changes[i]
         weight = change / (change + np.sqrt(change * errors[i]) + SMALLEST_SQUARE)
@@ -234,11 +234,11 @@ def match_smooth_row(s, end, step, above, regret, policy, reach):
 def forward_smooth(form, first, last, factors, regret, policy, reach):
     """Project regret + eta * instant, then the same sum again as the policy, above the simplex.
 
-    `policy` holds the instant regrets. `factors` are (rounding errors [S], step size eta, inverse
-    unit of each sequence [S]). Far from the origin the projections are those of RM+.
+    `policy` holds the instant regrets. `factors` are (rounding errors [S], step size eta [1],
+    inverse unit of each sequence [S]). Far from the origin the projections are those of RM+.
     """
     offset, parent = form.offset, form.parent
-    eta, units = factors[1], factors[2]
+    eta, units = factors[1][0], factors[2]
     s = uint64(offset[first])
     for i in range(uint64(first), uint64(last)):
         end, step, above = uint64(offset[i + ONE]), eta * units[s], reach[parent[i]]
