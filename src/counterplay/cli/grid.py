@@ -99,7 +99,8 @@ def grid(
 ) -> None:
     """Run algorithms x games x seeds, then print a table per game.
 
-    With --figures, draw a figure per game too. The settings are options, or keys of a STUDY file; options take precedence.
+    With --figures, draw a figure per game too. The settings are options, or keys of a STUDY file;
+    options take precedence.
 
     Each cell is an ordinary run folder, DIR/GAME/ALGORITHM/seed-N. Ctrl-C lets all runs write a
     checkpoint and ends the grid; the same command continues it and skips finished runs. More

@@ -62,7 +62,8 @@ def trace(
 ) -> None:
     """Step through CFR or a learner, update by update.
 
-    The equations of one update are printed, filled in with their numbers. The numbers are recorded while the algorithm runs. The page Trace of the studio shows the same.
+    The equations of one update are printed, filled in with their numbers, which are recorded while
+    the algorithm runs. The page Trace of the studio shows the same.
     """
     if learner is not None:
         if infoset is not None:
