@@ -11,7 +11,7 @@ from counterplay import __version__
 from counterplay.cli import games
 
 COMMANDS = ["games", "algorithms", "inspect", "solve", "evaluate", "play", "match"]
-COMMANDS += ["run", "resume", "sweep", "plot", "compare"]
+COMMANDS += ["run", "resume", "sweep", "plot", "compare", "grid", "trace"]
 
 
 def test_version_is_printed(run):

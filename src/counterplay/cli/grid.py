@@ -97,9 +97,10 @@ def grid(
     processes: ProcessesOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Run algorithms x games x seeds, then print a table and draw a figure per game.
+    """Run algorithms x games x seeds, then print a table per game.
 
-    The settings are options, or keys of a STUDY file; options take precedence.
+    With --figures, draw a figure per game too. The settings are options, or keys of a STUDY file;
+    options take precedence.
 
     Each cell is an ordinary run folder, DIR/GAME/ALGORITHM/seed-N. Ctrl-C lets all runs write a
     checkpoint and ends the grid; the same command continues it and skips finished runs. More

@@ -60,9 +60,10 @@ def trace(
     json: JsonOption = False,
     trust: TrustOption = None,
 ) -> None:
-    """Step through an algorithm: the equations of one update, filled in with its numbers.
+    """Step through CFR or a learner, update by update.
 
-    The numbers are recorded while the algorithm runs. The page Trace of the studio shows the same.
+    The equations of one update are printed, filled in with their numbers, which are recorded while
+    the algorithm runs. The page Trace of the studio shows the same.
     """
     if learner is not None:
         if infoset is not None:
