@@ -148,7 +148,8 @@ def draw_panel(axis: Any, names: list[str], column: str = "") -> None:
             axis.plot(runs[0].column("episodes"), values, label=curve.title)
     axis.set(xlabel="episodes")
     axis.grid(alpha=0.3, which="both", linewidth=0.5)
-    axis.legend(frameon=False, fontsize=8)
+    if axis.lines:
+        axis.legend(frameon=False, fontsize=8)
 
 
 def draw_plots() -> None:

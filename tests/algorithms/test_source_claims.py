@@ -16,7 +16,7 @@ def replace_player(tree, policy, other, player):
 
 
 def test_an_equilibrium_strategy_of_two_players_cannot_be_beaten():
-    """002, section 2.1: whatever the opponent plays, the value of the game is secured."""
+    """002, section 2.1: against every opponent the value of the game is secured."""
     tree = game_tree("kuhn_poker")
     solution = cp.algorithms.solve_sequence_form_lp(tree)
     value = cp.expected_values(tree, solution.policy)

@@ -64,13 +64,16 @@ def test_comparison_by_episodes_has_finished_runs_of_every_game():
                 assert per_episode.METHODS[method].policy in run.last
 
 
-def test_figures_of_the_lecture_have_all_curves():
+def test_figures_of_the_lecture_have_their_curves():
+    """All sizes of NFSP, and the gradients that the page lists."""
     for name, curve in lecture_figures.CURVES.items():
         runs = lecture_figures.load_curve(name)
-        assert runs, name
+        assert runs or curve.figure == "gradients", name
         for run in runs:
             assert run.game == curve.game and curve.policy in run.last
+            assert 0.99 * curve.num_episodes < run.last["episodes"] <= curve.num_episodes
             assert ("against_cfr" in run.last) == (curve.figure == "gradients")
+    assert lecture_figures.load_curve("qpg_kuhn3")
 
 
 def test_utility_against_cfr_is_that_of_the_seats():
