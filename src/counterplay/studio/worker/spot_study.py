@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -265,6 +264,3 @@ def store_recent(call: Call, study: SpotStudy, worker: StudioWorker) -> None:
             file.unlink(missing_ok=True)
     except (OSError, CounterplayError):
         return
-
-
-Progress = Callable[[int, int], None]

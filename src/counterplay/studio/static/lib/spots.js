@@ -208,19 +208,3 @@ export function solutionSource(query, spot) {
  * @returns {string} the history after an action
  */
 export const appendAction = (line, action) => (line ? `${line},${action}` : action);
-
-/**
- * The name of an action with its size as a share of the pot.
- * @param {string} name such as "bet 94"
- * @param {number} pot chips in the pot before the action, bets included
- * @param {number} toCall chips to call
- * @returns {string} such as "bet 94 (50 %)"
- */
-export function actionLabel(name, pot, toCall = 0) {
-  const match = /^(bet|raise|all-in) (\d+)$/.exec(name);
-  if (!match || !pot) return name;
-  const share = (Number(match[2]) - toCall) / (pot + toCall);
-  return match[1] === "bet" || match[1] === "all-in"
-    ? `${name} (${Math.round(100 * share)} %)`
-    : name;
-}

@@ -45,7 +45,12 @@ export function SpotSolution({ spot }) {
   useEffect(() => {
     const controller = new AbortController();
     const { signal } = controller;
-    setState((previous) => ({ data: previous.data, loading: true }));
+    // a node of another solution is not shown meanwhile
+    setState((previous) => ({
+      data: previous.sourceText === sourceText ? previous.data : undefined,
+      sourceText,
+      loading: true,
+    }));
     requestUntilReady("POST", "/api/spot/node", {
       body: { ...source, record: line, versus },
       signal,
@@ -53,12 +58,13 @@ export function SpotSolution({ spot }) {
         setState((previous) => ({ ...previous, progress })),
       ),
     }).then(
-      ignoreAfterAbort(signal, (data) => setState({ data })),
-      ignoreAfterAbort(signal, (error) => setState({ error })),
+      ignoreAfterAbort(signal, (data) => setState({ data, sourceText })),
+      ignoreAfterAbort(signal, (error) => setState({ error, sourceText })),
     );
     return () => controller.abort();
   }, [sourceText, line, versus, attempt]);
-  const { data, error, progress, loading } = state;
+  const { error, progress, loading } = state;
+  const data = state.sourceText === sourceText ? state.data : undefined;
   const goToLine = (next) => updateQuery({ record: next });
   const shownSpot = data?.facts.spot || spot;
   const edit = () => {
