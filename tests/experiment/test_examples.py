@@ -70,7 +70,8 @@ def test_a_copied_study_still_finds_its_base(tmp_path):
 def test_command_lists_and_copies_examples(tmp_path, capsys):
     assert main(["configs", "spots", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in listed] == ["spots/flop_3bet_pot", "spots/river", "spots/turn"]
+    names = ["flop_3bet_pot", "river", "single_raised_pot", "turn"]
+    assert [row["name"] for row in listed] == [f"spots/{name}" for name in names]
     assert main(["configs", "spots/river", "--copy", str(tmp_path)]) == 0
     assert Spot.load(tmp_path / "spots" / "river.json").street == 2
     assert main(["configs", "spot/rivers"]) == 2

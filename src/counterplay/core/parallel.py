@@ -42,8 +42,8 @@ def map_calls(
         function: a function that can be pickled by name.
         arguments: the positional arguments of each call.
         report: called with every result when it arrives, in any order.
-        stop: once it returns True no further call starts; the results of calls that have not
-            started are None.
+        stop: once it returns True no further call starts; a call that has not started has the
+            result None.
     """
     executor = _current_executor.get()
     if executor is not None and len(arguments) > 1:

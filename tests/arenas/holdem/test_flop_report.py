@@ -33,7 +33,7 @@ SETTINGS = ReportSettings(target=0.0, iterations=4, evaluate_every=4)
 
 
 @pytest.fixture(scope="module")
-def pushed() -> FlopReport:
+def report_of_pushes() -> FlopReport:
     return solve_flop_report(PUSHED, FLOPS, SETTINGS)
 
 
@@ -56,11 +56,11 @@ def test_without_bets_the_ev_is_the_equity():
     assert report.groups["pairing"][1].equity == pytest.approx(shares[1], abs=1e-6)
 
 
-def test_nodes_have_the_actions_and_the_reach_of_their_lines(pushed):
-    first, second = pushed.nodes
+def test_nodes_have_the_actions_and_the_reach_of_their_lines(report_of_pushes):
+    first, second = report_of_pushes.nodes
     assert (first.line, first.player, first.actions) == ("", 0, ("check", "all-in 90"))
     assert (second.line, second.player) == ("check", 1)
-    for row in pushed.rows:
+    for row in report_of_pushes.rows:
         assert row.nodes[0].reach == 1.0
         assert row.nodes[1].reach == pytest.approx(row.nodes[0].frequencies[0], abs=1e-6)
         assert sum(row.nodes[0].frequencies) == pytest.approx(1.0)
@@ -69,15 +69,15 @@ def test_nodes_have_the_actions_and_the_reach_of_their_lines(pushed):
     assert (node.player, node.actions) == (1, ("fold", "call"))
 
 
-def test_average_frequencies_are_weighted_by_reach(pushed):
-    rows, node = pushed.rows, pushed.average.nodes[1]
+def test_average_frequencies_are_weighted_by_reach(report_of_pushes):
+    rows, node = report_of_pushes.rows, report_of_pushes.average.nodes[1]
     reach = [row.weight * row.nodes[1].reach for row in rows]
     expected = sum(r * row.nodes[1].frequencies[1] for r, row in zip(reach, rows, strict=True))
     assert node.reach == pytest.approx(sum(reach))
     assert node.frequencies[1] == pytest.approx(expected / sum(reach))
 
 
-def test_a_stopped_report_goes_on_where_it_was(tmp_path, pushed):
+def test_a_stopped_report_goes_on_where_it_was(tmp_path, report_of_pushes):
     seen = []
 
     def stop() -> bool:
@@ -92,13 +92,13 @@ def test_a_stopped_report_goes_on_where_it_was(tmp_path, pushed):
     whole = solve_flop_report(PUSHED, FLOPS, SETTINGS, folder=tmp_path, report=seen.append)
     assert len(seen) == 1 and whole.is_finished
     assert whole.results[0] == part.results[0]
-    assert without_seconds(whole) == without_seconds(pushed)
+    assert without_seconds(whole) == without_seconds(report_of_pushes)
 
 
-def test_flops_on_an_executor_have_the_same_bits(pushed, tmp_path):
+def test_flops_on_an_executor_have_the_same_bits(report_of_pushes, tmp_path):
     with use_executor(make_call_mapper(InProcessExecutor())):
         report = solve_flop_report(PUSHED, FLOPS, SETTINGS, folder=tmp_path)
-    assert without_seconds(report) == without_seconds(pushed)
+    assert without_seconds(report) == without_seconds(report_of_pushes)
 
 
 def test_folders_of_other_reports_are_refused(tmp_path):
@@ -139,17 +139,17 @@ def test_lines_without_a_decision_on_the_flop_are_refused(line):
         solve_flop_report(PUSHED, FLOPS, replace(SETTINGS, lines=(line,)))
 
 
-def test_reports_are_json_csv_and_a_page(pushed):
-    data = json.loads(json.dumps(pushed.to_json()))
-    assert FlopReport.from_json(data) == pushed
+def test_reports_are_json_csv_and_a_page(report_of_pushes):
+    data = json.loads(json.dumps(report_of_pushes.to_json()))
+    assert FlopReport.from_json(data) == report_of_pushes
     with pytest.raises(ConfigError, match="not a report over flops"):
         FlopReport.from_json({"spot": {}})
-    table = list(csv.DictReader(io.StringIO(pushed.csv())))
+    table = list(csv.DictReader(io.StringIO(report_of_pushes.csv())))
     assert [row["flop"] for row in table] == ["KsQs2h", "8d8c5h"]
-    assert float(table[0]["first: check"]) == pushed.results[0].nodes[0].frequencies[0]
-    page = flop_report_page(pushed)
+    assert float(table[0]["first: check"]) == report_of_pushes.results[0].nodes[0].frequencies[0]
+    page = flop_report_page(report_of_pushes)
     content = page.split('id="report">')[1].split("</script>")[0]
-    assert json.loads(content)["tables"]["average"]["equity"] == pushed.average.equity
+    assert json.loads(content)["tables"]["average"]["equity"] == report_of_pushes.average.equity
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
 
 

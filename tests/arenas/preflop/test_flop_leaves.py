@@ -9,7 +9,7 @@ from counterplay.arenas.holdem.flop_report import ReportSettings
 from counterplay.arenas.holdem.spot import Spot
 from counterplay.arenas.preflop.arena import PreflopArena
 from counterplay.arenas.preflop.deck import FULL_DECK
-from counterplay.arenas.preflop.flop_leaves import has_flop, realised_factors, solve_classes
+from counterplay.arenas.preflop.flop_leaves import class_factors, has_flop, solve_classes
 from counterplay.arenas.preflop.game import PreflopGame
 from counterplay.arenas.preflop.solution import load_preflop_solution, solve_preflop
 from counterplay.errors import ConfigError
@@ -41,7 +41,7 @@ def test_factors_change_the_values_of_leaves_as_a_realisation_does():
 def test_without_bets_every_class_realises_its_equity():
     spot = Spot("8d8c5h", ("QQ,AKs", "AA,KQo"), 60, (90, 90), (both(),) * 3, rake=0.1)
     sums = solve_classes(spot, ReportSettings(target=0.0, iterations=1))
-    factors = realised_factors([sums], [1.0], 54.0)
+    factors = class_factors([sums], [1.0], 54.0)
     played = [(0, "QQ"), (0, "AKs"), (1, "AA"), (1, "KQo")]
     for player, name in played:
         assert factors[player, FULL_DECK.class_index(name)] == pytest.approx(1.0, abs=1e-5)
@@ -51,7 +51,7 @@ def test_without_bets_every_class_realises_its_equity():
 def test_a_class_that_always_wins_bets_realises_more_than_its_equity():
     """Aces against queens that must call or fold: with no free card QQ realises less."""
     spot = Spot("8d8c5h", ("QQ,22", "AA,77"), 60, (600, 600), (both("a"), both(), both()))
-    factors = realised_factors(
+    factors = class_factors(
         [solve_classes(spot, ReportSettings(target=0.3, iterations=300))], [1.0], 60.0
     )
     assert factors[1, FULL_DECK.class_index("AA")] > 1.02

@@ -43,7 +43,7 @@ def all_flops() -> tuple[WeightedFlop, ...]:
 
 
 @cache
-def _stored_subsets() -> dict[int, tuple[WeightedFlop, ...]]:
+def _load_subsets() -> dict[int, tuple[WeightedFlop, ...]]:
     content = json.loads(SUBSET_FILE.read_text())
     subsets = {}
     for size, weight_by_flop in content.items():
@@ -67,7 +67,7 @@ def flop_subset(name: str | int) -> tuple[WeightedFlop, ...]:
     """
     if str(name) == "all":
         return all_flops()
-    subsets = _stored_subsets()
+    subsets = _load_subsets()
     if not str(name).isdecimal() or int(name) not in subsets:
         names = ", ".join(map(str, subsets))
         raise ConfigError(

@@ -68,7 +68,7 @@ def solve_classes(spot: Spot, settings: ReportSettings) -> ClassSums:
     return ClassSums(*sums)
 
 
-def realised_factors(sums: list[ClassSums], weights: list[float], pot: float) -> Floats:
+def class_factors(sums: list[ClassSums], weights: list[float], pot: float) -> Floats:
     """Return the factors [2, C] of a spot, given the sums on weighted flops.
 
     Args:
@@ -114,7 +114,7 @@ def spots_factors(
     for number, spot in enumerate(spots):
         pot = spot.pot - min(spot.pot * spot.rake, spot.rake_cap)
         sums = results[number * count : (number + 1) * count]
-        factors.append(realised_factors(sums, weights, pot))
+        factors.append(class_factors(sums, weights, pot))
     return factors
 
 

@@ -79,7 +79,7 @@ class BettingConfig(_Section):
 
 
 class FlopLeavesConfig(_Section):
-    """How the flops of `leaves = "solved_flops"` are solved."""
+    """Settings of the flops of `leaves = "solved_flops"`."""
 
     flops: str = "25"  # 25, 49, 95, 184, all, or a list of flops
     rounds: Annotated[int, Field(ge=1, le=20)] = 2
