@@ -12,7 +12,7 @@ from counterplay.arenas.subgame import build_subgame as build_subgame
 from counterplay.arenas.subgame import resolve_policy as resolve_policy
 from counterplay.core.rewards import AccumulatedRewards as AccumulatedRewards
 from counterplay.core.rewards import RewardGame as RewardGame
-from counterplay.play.poker.holdem_agent import HoldemAgentConfig as HoldemAgentConfig
+from counterplay.play.poker.hunl import HoldemAgentConfig as HoldemAgentConfig
 from counterplay.registry import load_search_agent as load_search_agent
 from counterplay.registry import load_searcher as load_searcher
 from counterplay.search.alpha_beta import AlphaBeta as AlphaBeta

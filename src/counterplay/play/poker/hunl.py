@@ -63,7 +63,7 @@ BUILD_ADVICE = "build one with 'counterplay run configs/agents/hunl.json', or na
 
 @settings()
 class HoldemAgentConfig:
-    """An agent for heads-up no-limit hold'em; see `play.poker.holdem_agent`.
+    """An agent for heads-up no-limit hold'em; see `play.poker.hunl`.
 
     Bet sizes are written as in `no_limit_holdem`: semicolons separate raise numbers, an empty part
     has no raises.
