@@ -23,7 +23,7 @@ import counterplay as cp
 from benchmarks.timing import first_paragraph
 from counterplay.kernels.runtime.threads import set_num_threads
 from counterplay.play.local_best_response import PUBLISHED_SETTINGS, LocalBestResponse
-from counterplay.play.poker.holdem_agent import HoldemAgent, HoldemAgentConfig, load_blueprint
+from counterplay.play.poker.hunl import HoldemAgent, HoldemAgentConfig, load_blueprint
 from counterplay.play.poker.range_match import RangeMatch, RangeMatchResult
 
 GAME = "no_limit_holdem(stack=20000)"

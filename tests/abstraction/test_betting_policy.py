@@ -10,14 +10,14 @@ from counterplay.abstraction.betting_policy import check_structure, load_betting
 from counterplay.core.cards import hand_index
 from counterplay.errors import ConfigError, FileError
 from counterplay.play.agents import AgentLoader
-from tests.play.poker.class_buckets import bucketed_game, random_policy, use_class_buckets
+from tests.play.poker.class_buckets import game_with_buckets, random_policy, use_class_buckets
 
 
 @pytest.fixture(scope="module", autouse=True)
 def policy():
     with pytest.MonkeyPatch.context() as patch:
         use_class_buckets(patch)
-        yield random_policy(bucketed_game())
+        yield random_policy(game_with_buckets())
 
 
 def test_all_lookups_agree(policy):

@@ -174,7 +174,14 @@ def test_impossible_bets_are_refused_when_the_tree_is_built(engine, line, proble
 
 def test_random_lines_never_break_the_engine():
     rng, engine = random.Random(0), UpiEngine()
-    words = [w for line in SETUP for w in line.split()] + ["go", "r:0:c", "calc_ev", "-1", "\t", "\""]
+    words = [w for line in SETUP for w in line.split()] + [
+        "go",
+        "r:0:c",
+        "calc_ev",
+        "-1",
+        "\t",
+        '"',
+    ]
     for _ in range(400):
         line = " ".join(rng.choice(words) for _ in range(rng.randrange(1, 5)))
         if line.startswith("go"):

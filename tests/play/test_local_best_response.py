@@ -128,7 +128,7 @@ def test_equities_equal_those_of_the_calculator():
 
 def test_an_agent_asked_for_all_hands_gives_the_same_range():
     """A twin of each agent that is asked hand by hand."""
-    from tests.play.poker.class_buckets import bucketed_game, random_policy, use_class_buckets
+    from tests.play.poker.class_buckets import game_with_buckets, random_policy, use_class_buckets
 
     class HandByHand:
         def __init__(self, policy):
@@ -136,7 +136,7 @@ def test_an_agent_asked_for_all_hands_gives_the_same_range():
 
     with pytest.MonkeyPatch.context() as patch:
         use_class_buckets(patch)
-        policy = random_policy(bucketed_game())
+        policy = random_policy(game_with_buckets())
         game = policy.game.full_game
         state = game.initial_state()
         for card in range(4):

@@ -211,7 +211,7 @@ class ActionMenu:
 
     @property
     def advice(self) -> str:
-        """What to type after an answer that selects no action."""
+        """Advice after an answer that selects no action."""
         return f"Choose one of {', '.join(self.labels)}; ? shows help."
 
     def print_choices(self) -> None:
@@ -270,7 +270,7 @@ class RaiseMenu(ActionMenu):
 
     @property
     def advice(self) -> str:
-        """What to type after an answer that selects no action."""
+        """Advice after an answer that selects no action."""
         passive = ", ".join(self.labels)
         return f"Type {passive}, a total from {self.low} to {self.high}, half, pot or all-in."
 

@@ -220,7 +220,7 @@ class UpiEngine:
         self.arena = self.memory = None
 
     def do_go(self, words: list[str]) -> None:
-        """Solve in the background: to the accuracy, or for so many seconds or steps."""
+        """Solve in the background: to the accuracy, or for a number of seconds or steps."""
         self._require_tree()
         if self.solver is not None and self.solver.is_alive():
             raise UpiError("go: the solver is already running")

@@ -11,7 +11,7 @@ from counterplay.errors import ConfigError
 from counterplay.games.holdem_base import HoldemState
 from counterplay.kernels.poker import betting_walk
 from counterplay.registry import load_game
-from tests.play.poker.class_buckets import bucketed_game, use_class_buckets
+from tests.play.poker.class_buckets import game_with_buckets, use_class_buckets
 
 THREE_SEATS = (
     "poker(players=3,blinds=(50,100,0),stacks=(300,900,500),opens=(2,0,0,0),raises=(),"
@@ -36,7 +36,7 @@ def run(game, steps, **settings):
 
 
 def test_split_steps_give_the_same_bits():
-    game = bucketed_game()
+    game = game_with_buckets()
     _, _, whole = run(game, [60], linear_period=25)
     _, _, parts = run(game, [7, 20, 33], linear_period=25)
     assert (whole.regret == parts.regret).all() and (whole.policy_sum == parts.policy_sum).all()
@@ -45,7 +45,7 @@ def test_split_steps_give_the_same_bits():
 
 def test_periods_have_linear_weights():
     """With one iteration a period, the sums are those of single iterations times their numbers."""
-    game = bucketed_game()
+    game = game_with_buckets()
     _, _, first = run(game, [1])
     _, _, both = run(game, [2], linear_period=1)
     _, _, equal = run(game, [2])
@@ -54,7 +54,7 @@ def test_periods_have_linear_weights():
 
 
 def test_policies_learn_to_fold_weak_hands_to_all_in():
-    game = bucketed_game("no_limit_holdem(stack=2000,sizes='a;')")
+    game = game_with_buckets("no_limit_holdem(stack=2000,sizes='a;')")
     arena, algorithm, memory = run(game, [40_000], linear_period=1000)
     policy = algorithm.policies(arena, memory)["average"]
     classes = game.buckets.board_buckets(())
@@ -87,13 +87,13 @@ def test_payoffs_equal_the_rules(spec):
 
 
 def test_three_players_learn_and_average():
-    game = bucketed_game(THREE_SEATS)
+    game = game_with_buckets(THREE_SEATS)
     _, _, memory = run(game, [200])
     assert memory.policy_sum.sum() > 0.0 and np.isfinite(memory.regret).all()
 
 
 def test_several_workers_run_all_iterations():
-    game = bucketed_game()
+    game = game_with_buckets()
     _, _, memory = run(game, [40], num_workers=2)
     assert memory.iteration == 40 and memory.nodes_touched > 0
 

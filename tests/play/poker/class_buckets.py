@@ -35,7 +35,7 @@ def use_class_buckets(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(HoldemBuckets, "board_buckets", board_buckets)
 
 
-def bucketed_game(spec: str = f"no_limit_holdem(stack=2000,sizes='{SIZES}')") -> BucketedGame:
+def game_with_buckets(spec: str = f"no_limit_holdem(stack=2000,sizes='{SIZES}')") -> BucketedGame:
     return BucketedGame(load_game(spec), load_abstraction("by_equity", **RULE))
 
 

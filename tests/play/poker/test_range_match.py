@@ -9,7 +9,7 @@ import counterplay as cp
 from counterplay.core.cards import ALL_HANDS, parse_cards
 from counterplay.errors import ConfigError, FileError
 from counterplay.games.holdem_base import hand_strength
-from counterplay.play.poker.range_match import RangeMatch, showdown_sums
+from counterplay.play.poker.range_match import RangeMatch, disjoint_mass, showdown_sums
 from tests.play.poker.class_buckets import random_policy
 
 BOARD = parse_cards("Td9d6hQc2s")
@@ -41,6 +41,18 @@ def test_showdown_sums_equal_enumeration():
                 )
                 faced += opponent[other]
         assert (sums.won[hand], sums.faced[hand]) == pytest.approx((won, faced))
+
+
+def test_masses_equal_enumeration():
+    weights = np.random.default_rng(1).random(1326)
+    mass = disjoint_mass(weights)
+    for hand in (0, 500, 1325):
+        others = [
+            w
+            for other, w in zip(ALL_HANDS, weights, strict=True)
+            if not set(other) & set(ALL_HANDS[hand])
+        ]
+        assert mass[hand] == pytest.approx(sum(others))
 
 
 def test_turn_sums_are_means_over_rivers():

@@ -102,9 +102,7 @@ def test_subgames_begin_in_the_middle_of_a_street():
     assert arena.betting.nodes[0].state.contributions == child.state.contributions == (200, 0)
     # values of the same uniform policy agree with those of the whole street at that node
     ranges = even_ranges(arena)
-    part, full = (
-        SubgamePolicy(a, np.ones(a.num_sequences, np.float32)) for a in (arena, whole)
-    )
+    part, full = (SubgamePolicy(a, np.ones(a.num_sequences, np.float32)) for a in (arena, whole))
     for player in (0, 1):
         reached = [ranges[0] * 3.0, ranges[1]]  # the bet has probability 1/3
         node = whole.betting.nodes[0].first_child + 1

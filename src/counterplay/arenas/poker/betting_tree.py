@@ -46,7 +46,7 @@ def build_betting_arrays(game: HoldemBase, max_nodes: int = MAX_BETTING_NODES) -
         >>> from counterplay.registry import load_game
         >>> tree = build_betting_arrays(load_game("limit_holdem"))
         >>> len(tree.player), int((tree.player >= 0).sum())
-        (17010, 6378)
+        (16584, 6378)
     """
     compiled = compile_game(game)
     params, num_players = compiled.params, game.num_players

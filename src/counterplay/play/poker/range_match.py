@@ -162,12 +162,13 @@ class RangeHand:
         """Return the mean of Q over the actions minus Q of the one taken, for player 0."""
         player = state.to_act
         sums = showdown_sums(self.game.public_cards(state), ranges[1 - player], exact=False)
+        mass = disjoint_mass(ranges[1 - player])
         sign = 1.0 if player == 0 else -1.0
         weights, values = np.zeros((2, len(actions)))
         highest, stack = max(state.contributions), min(self.game.starting_stacks)
         for k, action in enumerate(actions):
             reach = ranges[player] * rows[:, k]
-            weights[k] = float(reach @ sums.faced)
+            weights[k] = float(reach @ mass)
             if action == FOLD:
                 values[k] = -float(state.contributions[player])
             elif weights[k] > 0.0:  # a raise counts as a call: most large ones are folded to
@@ -186,12 +187,11 @@ class RangeHand:
         actual = self.game.public_cards(state)[-1]
         weights, values = np.zeros((2, len(cards)))
         for k, card in enumerate(cards):
-            alive = ~(card == HAND_CARDS).any(axis=1)
+            alive = ~np.isin(HAND_CARDS, [card]).any(axis=1)
             reach, other = ranges[0] * alive, ranges[1] * alive
             sums = showdown_sums((*before, card), other, exact=False, num_rivers=NUM_TURN_SAMPLES)
-            faced = float(reach @ sums.faced)
-            weights[k] = faced
-            values[k] = chips * _share(reach, sums) if faced > 0.0 else 0.0
+            weights[k] = float(reach @ disjoint_mass(other))
+            values[k] = chips * _share(reach, sums)
         total = weights.sum()
         if not total > 0.0:
             return 0.0
@@ -202,6 +202,16 @@ def _share(reach: Floats, sums: ShowdownSums) -> float:
     """Return the mean of 1 for a win, 0 for a tie and -1 for a loss over two ranges."""
     faced = float(reach @ sums.faced)
     return 2.0 * float(reach @ sums.won) / faced - 1.0 if faced > 0.0 else 0.0
+
+
+def disjoint_mass(opponent: Floats) -> Floats:
+    """Return the mass [1326] of a range over the hands that share no card with each hand.
+
+    Probabilities of outcomes need it exactly; the values Q may be estimates.
+    """
+    by_card = np.bincount(HAND_CARDS.ravel(), np.repeat(opponent, 2), NUM_CARDS)
+    mass: Floats = opponent.sum() - by_card[HAND_CARDS].sum(axis=1) + opponent
+    return mass
 
 
 def showdown_sums(

@@ -349,6 +349,6 @@ def _dcfr_tables(regret: Any, policy_sum: Any, positive: float, decay: float) ->
 
 
 def clock_limit(seconds: float) -> Callable[[], bool]:
-    """Return a function that returns True once so many seconds have passed."""
+    """Return a function that returns True after a number of seconds."""
     end = time.perf_counter() + seconds
     return lambda: time.perf_counter() >= end

@@ -63,7 +63,7 @@ BUILD_ADVICE = "build one with 'counterplay run configs/agents/hunl.json', or na
 
 @settings()
 class HoldemAgentConfig:
-    """An agent for heads-up no-limit hold'em; see `play.poker.holdem_agent`.
+    """An agent for heads-up no-limit hold'em; see `play.poker.hunl`.
 
     Bet sizes are written as in `no_limit_holdem`: semicolons separate raise numbers, an empty part
     has no raises.
@@ -94,7 +94,7 @@ def load_blueprint(source: str) -> BettingPolicy:
     """Return the blueprint of a file, of a run, or of the newest run in a folder.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: there is no blueprint.
     """
     path = Path(source)
     if path.is_file():
@@ -122,7 +122,7 @@ class HandPolicy(NamedTuple):
 
 @dataclass(eq=False)
 class PublicPath:
-    """What the agent knows after some betting: ranges and the policy that it follows from there."""
+    """The agent's knowledge after some betting: ranges, and the policy from there on."""
 
     ranges: list[Floats]  # own reach [1326] by player
     node: int = 0  # of the blueprint; -1 if the betting left it
@@ -183,7 +183,7 @@ class HoldemAgent:
         elif path.node >= 0:
             board = self.game.public_cards(state)
             rows = self.blueprint.hand_probabilities(path.node, board)
-            actions = self._scaled_actions(state, path.node)
+            actions = self._scale_actions(state, path.node)
         else:
             actions, rows = self._call_down_policy(state, player, path)
         result = self._to_legal(state, actions, rows)
@@ -399,7 +399,7 @@ class HoldemAgent:
         tables, buckets = self.blueprint.tables, self.blueprint.game.buckets
         tree, game = tables.tree, tables.game
         state = _replay(game, [int(tree.action[n]) for n in iter_path(tree, node)][-2::-1], board)
-        arena = _cached_arena(game, state)
+        arena = _get_arena(game, state)
         nodes = np.zeros(len(arena.betting.nodes), np.int64)
         nodes[0] = node
         weights = np.zeros(arena.num_sequences, np.float32)
@@ -429,7 +429,7 @@ class HoldemAgent:
 
     # actions
 
-    def _scaled_actions(self, state: HoldemState, node: int) -> tuple[int, ...]:
+    def _scale_actions(self, state: HoldemState, node: int) -> tuple[int, ...]:
         """Return the actions of a blueprint node at a state, with raises in parts of its pot."""
         tree, player = self.blueprint.tables.tree, state.to_act
         first, count = int(tree.first[node]), int(tree.count[node])
@@ -582,7 +582,7 @@ def _replay(game: HoldemBase, actions: Sequence[int], board: Sequence[int]) -> H
 
 
 @lru_cache(maxsize=4)
-def _cached_arena(game: HoldemBase, state: HoldemState) -> SubgameArena:
+def _get_arena(game: HoldemBase, state: HoldemState) -> SubgameArena:
     return SubgameArena(game, state)
 
 

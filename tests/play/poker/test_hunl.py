@@ -11,7 +11,7 @@ from counterplay.core.game import CHANCE
 from counterplay.errors import ConfigError
 from counterplay.games.holdem_base import CALL
 from counterplay.play.agents import AgentLoader
-from counterplay.play.poker.holdem_agent import (
+from counterplay.play.poker.hunl import (
     UNIFORM_SHARE,
     HoldemAgent,
     HoldemAgentConfig,
