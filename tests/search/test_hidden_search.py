@@ -47,6 +47,11 @@ def state_after(game, *actions):
 # -- all agents
 
 
+def skip_without_jax(name):
+    if name == "belief_search":
+        pytest.importorskip("jax")
+
+
 def test_every_agent_is_tested():
     assert set(QUICK) == set(SEARCH_AGENTS) - {"hunl"}  # of tests/play/poker
     needs = {load_search_agent(name).needs for name in SEARCH_AGENTS}
@@ -55,6 +60,7 @@ def test_every_agent_is_tested():
 
 @pytest.mark.parametrize("name", QUICK)
 def test_same_seed_same_episode(name):
+    skip_without_jax(name)
     game = cp.load_game("leduc_poker")
     agents = AgentLoader(game).load_agents(QUICK[name], "uniform")
     first, second = (play_episode(game, agents, seed=5) for _ in range(2))
@@ -63,6 +69,7 @@ def test_same_seed_same_episode(name):
 
 @pytest.mark.parametrize("name", QUICK)
 def test_tabulated_agent_equals_the_agent_asked_at_one_state(name):
+    skip_without_jax(name)
     tree = game_tree("kuhn_poker")
     (agent,) = AgentLoader(tree.game).load_agents(QUICK[name])
     table = cp.search.tabulate_agent(tree, agent, seed=2)

@@ -186,7 +186,7 @@ def _tables(states: PublicStates) -> _Tables:
         is_inside = states.entry_row[first:last] < 0
         entry[first:last][is_inside] = entry[parent[is_inside]]
     state_of_entry = states.label[states.entry]
-    total = np.bincount(state_of_entry, states.chance_reach, count)
+    total = np.bincount(state_of_entry, states.chance_reach, count).astype(np.float64)
     entry_view, offsets, nodes, shares = [], [], [], []
     for player in range(2):
         # views are numbered over all public states; here they are sorted by public state
@@ -271,7 +271,7 @@ def build_layout(tables: _Tables, state: int, leaves: list[int] | range) -> Layo
     row = np.searchsorted(tree.terminals, ends)
     weight = tree.utility[row, seats[0]] * tables.chance[ends] / total
     codes, inverse = np.unique(pairs[:, 0] * size + pairs[:, 1], return_inverse=True)
-    utility = np.bincount(inverse.ravel(), weight, codes.size)
+    utility = np.bincount(inverse.ravel(), weight, codes.size).astype(np.float64)
     payoff = np.column_stack([codes // size, codes % size])
     decisions = nodes[tree.infoset[nodes] >= 0]
     node_of = np.zeros(tree.num_infosets, np.int64)

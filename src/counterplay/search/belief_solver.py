@@ -206,9 +206,9 @@ class BeliefSolver:
         result = np.zeros((count, 2, num_columns))
         for seat in range(2):
             for v in range(num_columns):
-                rows = np.flatnonzero(v < views[:, seat])
-                share = self.game.view_chance[classes[rows], seat, v]
-                result[rows, seat, v] = gradient[rows, seat * views[rows, 0] + v] / share
+                inside = np.flatnonzero(v < views[:, seat])
+                share = self.game.view_chance[classes[inside], seat, v]
+                result[inside, seat, v] = gradient[inside, seat * views[inside, 0] + v] / share
         return BatchSolution(classes, result, policy_sum, drawn)
 
     def ranges_at_leaves(

@@ -56,7 +56,7 @@ class NumpyValueNetwork:
                 common = min(x.shape[1], y.shape[1])
                 y[:, :common] += x[:, :common]
                 x = y
-            values = x @ self.net[-1][0]
+            values = (x @ self.net[-1][0]).astype(np.float32, copy=False)
             values += self.net[-1][1]
             weight = ranges * chance
             gap = np.einsum("nv,nv->n", weight, values) / weight.sum(axis=1)

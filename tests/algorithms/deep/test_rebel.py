@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from pytest import approx
 
+pytest.importorskip("jax")
+
 import counterplay as cp
 from counterplay.algorithms.deep.common.networks import new_net
 from counterplay.algorithms.deep.rebel import ReBeL, belief_values
