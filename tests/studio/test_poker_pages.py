@@ -32,9 +32,9 @@ TURN = {
     "stacks": [150, 150],
     "sizes": {"turn": SIZES, "river": SIZES},
 }
-SHORT = [{"bet": "a", "raise": ""}] * 2
+ALL_IN_SIZES = [{"bet": "a", "raise": ""}] * 2
 FLOP = TURN | {"board": "Td9d6h", "ranges": ["QQ+", "JJ-TT"], "stacks": [60, 60]}
-FLOP["sizes"] = dict.fromkeys(("flop", "turn", "river"), SHORT)
+FLOP["sizes"] = dict.fromkeys(("flop", "turn", "river"), ALL_IN_SIZES)
 WIDE = TURN | {"ranges": ["random", "random"]}  # takes a while to a hundredth of a percent
 
 

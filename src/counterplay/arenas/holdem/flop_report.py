@@ -37,7 +37,7 @@ SETTINGS_FILE, REPORT_FILE, RESULT_FOLDER = "settings.json", "report.json", "flo
 
 @dataclass(frozen=True)
 class ReportSettings:
-    """How every flop of a report is solved, and the nodes that the report shows."""
+    """Settings of the solver on every flop, and the nodes that a report shows."""
 
     target: float  # exploitability in chips
     algorithm: str = "dcfr(gamma=3,restart_base=4)"
