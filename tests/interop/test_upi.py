@@ -57,6 +57,16 @@ def test_results_equal_those_of_the_same_spot(engine):
     assert 0.0 <= float(lines["Exploitable for"]) < 0.5
 
 
+def test_rake_is_taken_from_the_pot(engine):
+    for line in ("set_rake 0.05 8", "build_tree"):
+        assert engine.run_command(line) == [f"{line.split()[0]} ok!"]
+    solve(engine)
+    lines = dict(line.split(": ") for line in engine.run_command("calc_results"))
+    total = float(lines["EV OOP"]) + float(lines["EV IP"])
+    assert total == pytest.approx(192, abs=0.01)  # 5 % of every pot is above the cap of 8
+    assert engine.run_command("set_rake 2 8")[0].startswith("ERROR: set_rake: '2' is not a number")
+
+
 def test_nodes_children_and_vectors(engine):
     solve(engine)
     assert engine.run_command("show_node r:0") == [

@@ -62,7 +62,7 @@ STEP_ITERATIONS = 10  # between two looks at the clock and at `stop`
 UPDATE_SECONDS = 5.0  # between two SOLVER messages
 IGNORED = (
     *("set_threads", "set_recalc_accuracy", "set_always_recalc", "set_info_freq", "set_mes"),
-    *("set_isomorphism", "add_info_line", "reset_tree_info", "load_all_nodes", "set_rake"),
+    *("set_isomorphism", "add_info_line", "reset_tree_info", "load_all_nodes"),
 )
 MAX_EXTRA_SECONDS = 3600.0 * 24
 
@@ -84,6 +84,7 @@ class UpiEngine:
     ranges: list[Floats] = field(default_factory=lambda: [np.ones(NUM_HANDS), np.ones(NUM_HANDS)])
     pot: tuple[int, int, int] = (0, 0, 0)  # OOP, IP, and what was in the middle
     stack: int = 0
+    rake: tuple[float, float] = (0.0, 0.0)  # fraction of the pot, and at most so many chips
     lines: list[tuple[int, ...]] = field(default_factory=list)
     accuracy: float = 0.0  # chips of exploitability at which solving stops
 
@@ -157,6 +158,13 @@ class UpiEngine:
         _count_words("set_eff_stack", words, 1)
         self.stack, self.arena = _read_chips("set_eff_stack", words[0]), None
 
+    def do_set_rake(self, words: list[str]) -> None:
+        """Set the rake: a fraction of the pot, and the most chips that it takes."""
+        _count_words("set_rake", words, 2)
+        fraction = _read_number("set_rake", words[0], 0.0, 1.0)
+        self.rake = fraction, _read_number("set_rake", words[1], 0.0, MAX_CHIPS)
+        self.arena = None
+
     def do_show_effective_stack(self, words: list[str]) -> list[str]:
         """Answer with the effective stack."""
         return [str(self.stack)]
@@ -207,7 +215,13 @@ class UpiEngine:
         texts = [_range_text(weights) for weights in self.ranges]
         none = BetSizes()
         spot = Spot(
-            self.board, (texts[0], texts[1]), sum(self.pot), (self.stack,) * 2, ((none, none),) * 3
+            self.board,
+            (texts[0], texts[1]),
+            sum(self.pot),
+            (self.stack,) * 2,
+            ((none, none),) * 3,
+            rake=self.rake[0],
+            rake_cap=self.rake[1],
         )
         arena = SpotArena(spot)
         arena.betting = build_betting_from_lines(spot, self.lines)
