@@ -84,7 +84,7 @@ class UpiEngine:
     ranges: list[Floats] = field(default_factory=lambda: [np.ones(NUM_HANDS), np.ones(NUM_HANDS)])
     pot: tuple[int, int, int] = (0, 0, 0)  # OOP, IP, and what was in the middle
     stack: int = 0
-    rake: tuple[float, float] = (0.0, 0.0)  # fraction of the pot, and at most so many chips
+    rake: tuple[float, float] = (0.0, 0.0)  # fraction of the pot, and a cap in chips
     lines: list[tuple[int, ...]] = field(default_factory=list)
     accuracy: float = 0.0  # chips of exploitability at which solving stops
 
