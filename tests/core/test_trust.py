@@ -20,6 +20,8 @@ import numpy as np
 import pytest
 
 import counterplay as cp
+from counterplay.abstraction.betting_policy import BETTING_POLICY_FORMAT, load_betting_policy
+from counterplay.arenas.holdem.flop_report import ReportSettings
 from counterplay.arenas.holdem.solution import SOLUTION_FORMAT
 from counterplay.cli.main import app, main
 from counterplay.core import trust
@@ -222,7 +224,7 @@ COMMANDS = {  # every command that opens a file
 }
 ELSEWHERE = {"studio": "tests/studio/server/test_queue_entries.py"}
 NO_FILES = {"games", "algorithms", "inspect", "solve", "matrix", "convert"}  # the user names a game
-NO_FILES |= {"grid", "configs", "check"}
+NO_FILES |= {"grid", "configs", "check", "trace", "upi"}
 
 
 def parametrize_attacks(names):
@@ -269,6 +271,26 @@ def test_no_spot_and_no_solution_runs_code(attack, capsys):
             error = capsys.readouterr().err
             assert not code or (error.startswith("error: ") and error.count("\n") == 1), error
             attack.check(None)
+
+
+@pytest.mark.parametrize("attack", SPECS, indirect=True)
+def test_no_blueprint_runs_code(attack):
+    spec = f"{attack.spec} with by_equity"
+    write_archive("evil.blueprint", BETTING_POLICY_FORMAT, {"game": spec, "weights": np.zeros(1)})
+    with pytest.raises(cp.TrustError, match=r"evil\.blueprint wants to"):
+        load_betting_policy("evil.blueprint")
+    attack.check(None)
+
+
+def test_no_report_over_flops_runs_code(tmp_path, monkeypatch):
+    """The algorithm that solves its flops is one of the registry."""
+    monkeypatch.chdir(tmp_path)
+    Path("evil.py").write_text(EVIL)
+    spot = cp.holdem.Spot("2s3h4d", ("AA", "KK"), 20, (10, 10))
+    settings = ReportSettings(target=1.0, algorithm="evil.py:Evil")
+    with pytest.raises(cp.ConfigError, match="unknown algorithm"):
+        cp.holdem.solve_flop_report(spot, "2s3h4d", settings)
+    assert not Path("ran").exists()
 
 
 def test_every_public_loader_and_every_command_is_attacked():
@@ -540,12 +562,13 @@ MAY_LOAD = {  # modules that take specs from the user, or pass on what was check
     | {"experiment/config.py", "core/policy.py", "arenas/rules.py", "matrix/analysis.py"}
     | {f"cli/{name}.py" for name in ("match", "solve", "inspect", "draw", "bounds")}
     | {f"cli/{name}.py" for name in ("concepts", "evaluate")}
-    | {f"cli/{name}.py" for name in ("play", "convert")}
-    | {"experiment/algorithm_checks.py", "interop/gymnasium_registration.py"},
+    | {f"cli/{name}.py" for name in ("play", "convert", "spot", "trace")}
+    | {"experiment/algorithm_checks.py", "interop/gymnasium_registration.py"}
+    | {"matrix/normal_form.py", "play/poker/range_match.py"},
     "load_game_unchecked": {"registry.py", "core/trust.py"}
     | {f"distributed/{name}.py" for name in ("remote_calls", "mccfr")},
     "load_algorithm": {"registry.py", "experiment/config.py", "core/solve.py", "play/agents.py"}
-    | {f"cli/{name}.py" for name in ("check", "solve", "spot")},
+    | {f"cli/{name}.py" for name in ("check", "solve", "spot", "trace")},
     "load_algorithm_unchecked": {"registry.py", "distributed/remote_calls.py"}
     | {"experiment/config.py"},
     "exec": {"interop/user_classes.py"},

@@ -19,9 +19,10 @@ from counterplay.arenas.poker.betting_tree import (
 from counterplay.core.archive import read_archive, write_archive
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.cards import hand_index
+from counterplay.core.trust import TrustError, load_game_from_file
 from counterplay.errors import ConfigError, FileError
 from counterplay.games.holdem_base import HoldemBase, HoldemState
-from counterplay.registry import get_spec, load_abstracted_game, load_game, split_abstraction
+from counterplay.registry import get_spec, load_abstracted_game, split_abstraction
 
 BETTING_POLICY_FORMAT = "counterplay betting policy 1"
 WEIGHT_UNITS = 65535  # of 16 bits
@@ -170,13 +171,16 @@ def load_betting_policy(path: str | Path, game: HoldemBase | None = None) -> Bet
 
     Raises:
         FileError: the file is damaged.
+        TrustError: its game is code that the user has not allowed.
         ConfigError: it is a policy for another game.
     """
     content = read_archive(path, BETTING_POLICY_FORMAT)
     try:
         name, rule = split_abstraction(content["game"])
-        bucketed: Any = load_abstracted_game(load_game(name), rule)
+        bucketed: Any = load_abstracted_game(load_game_from_file(name, path), rule)
         policy = BettingPolicy(bucketed, content["weights"])
+    except TrustError:
+        raise
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
         raise FileError(f"{path}: not a whole policy ({error})") from error
     if game is not None:

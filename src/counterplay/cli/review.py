@@ -34,12 +34,14 @@ def review(
         str, typer.Option(metavar="RANGE", help="Solve the spot, with this range out of position.")
     ] = "",
     ip: Annotated[str, typer.Option(metavar="RANGE", help="The range in position.")] = "",
-    street: Annotated[str, typer.Option(help="Where spots start: flop, turn or river.")] = "flop",
+    street: Annotated[
+        str, typer.Option(metavar="STREET", help="Where spots start: flop, turn or river.")
+    ] = "flop",
     target: Annotated[
         str, typer.Option("--target", "-t", metavar="X", help="As for spot solve.")
     ] = "1%",
 ) -> None:
-    """Price the decisions of played hands by an agent, or by solved spots.
+    """Price the decisions of played hands.
 
     Decisions are printed with the probability that the agent gives them.
 
@@ -110,7 +112,7 @@ def _review_spots(
     from counterplay.core.solve import solve
     from counterplay.interop.spot_review import spot_from_hand
     from counterplay.play.spot_drill import SpotDrill
-    from counterplay.registry import load_algorithm
+    from counterplay.registry import load_registered_algorithm
 
     header = ["hand", "player", "street", "cards", "line", "action", "EV loss", "of pot", "best"]
     table, problems = [], []
@@ -122,7 +124,7 @@ def _review_spots(
             continue
         arena = SpotArena(found.spot)
         limit = parse_target(target, arena.spot.pot, "1% of the pot, or chips such as 0.9")
-        method = load_algorithm("dcfr(gamma=3,restart_base=4)")
+        method = load_registered_algorithm("dcfr(gamma=3,restart_base=4)")
         drill = SpotDrill(solve(arena, method, iterations=10_000, target=limit).policy)
         for decision in found.decisions:
             row = [hand.number or str(number), decision.player, decision.street]

@@ -111,7 +111,7 @@ def overfold(
     from counterplay.arenas.holdem.overfold import lock_overfold
     from counterplay.arenas.holdem.solution import Solution, load_solution
     from counterplay.core.solve import solve
-    from counterplay.registry import load_algorithm
+    from counterplay.registry import load_registered_algorithm
 
     check_outputs(save, None, force)
     base = load_solution(solution)
@@ -119,7 +119,7 @@ def overfold(
     limit = parse_target(target, arena.spot.pot, "0.5% of the pot, or chips such as 0.9")
     result = solve(
         arena,
-        load_algorithm("dcfr(gamma=3,restart_base=4)"),
+        load_registered_algorithm("dcfr(gamma=3,restart_base=4)"),
         iterations=10_000,
         target=limit,
         evaluate_at=lambda iteration: (iteration // 10 + 1) * 10,
@@ -144,12 +144,14 @@ def drill(
         str, typer.Option(metavar="LINE", help="Ask decisions after this line only.")
     ] = "",
     player: Annotated[
-        str, typer.Option("--player", "-p", help="0 (OOP), 1 (IP), or both.")
+        str, typer.Option("--player", "-p", metavar="SEAT", help="0 (OOP), 1 (IP), or both.")
     ] = "both",
-    street: Annotated[str, typer.Option(help="flop, turn, river, or empty for all.")] = "",
+    street: Annotated[
+        str, typer.Option(metavar="STREET", help="flop, turn, river, or empty for all.")
+    ] = "",
     questions: Annotated[int, integer_option(minimum=1, help="Number of questions.")] = 20,
     seconds: Annotated[
-        float, typer.Option(min=0.0, help="Time for an answer; 0 for no limit.")
+        float, typer.Option(metavar="X", min=0.0, help="Time for an answer; 0 for no limit.")
     ] = 0.0,
     progress: Annotated[
         Path | None, file_option(help="The file of your answers; by default one per user.")

@@ -8,7 +8,7 @@ from counterplay.cli.options import ThreadsOption
 
 
 def upi(threads: ThreadsOption = None) -> None:
-    """Answer UPI commands from stdin on stdout, for spots from the flop on.
+    """Answer UPI commands on standard input, for hold'em spots.
 
     Scripts that talk to PioSOLVER set a board, ranges, pot, stack and betting lines, build the
     tree, solve it and read strategies and EVs; `exit` ends the program.

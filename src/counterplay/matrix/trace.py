@@ -5,7 +5,7 @@
     >>> trace = cp.matrix.trace_learner(form, "regret_matching", iterations=2)
     >>> step = trace.step(2, player=0)
     >>> step.actions, step.regret.round(2).tolist()
-    (('0', '1'), [-0.2, -1.2])
+    (('0', '1'), [-2.08, 0.1])
 
 The learner itself runs, inside `run_learners`; a wrapper copies what it plays, observes and stores.
 """

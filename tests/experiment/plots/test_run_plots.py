@@ -172,7 +172,7 @@ def test_exact_equilibria_have_no_place_on_a_log_axis(tmp_path):
     ("options", "message"),
     [
         ({"output": "out.gif"}, r"must end in \.png, \.svg, \.pdf, \.html"),
-        ({"x": "epoch"}, "x is 'epoch', must be step or seconds"),
+        ({"x": "epoch"}, "x is 'epoch', must be step, seconds, nodes or episodes"),
         ({"policies": ["median"]}, "no run has a policy 'median'; there is average, current"),
         ({"references": ["nowhere.json"]}, r"there is no file nowhere\.json"),
         ({"references": ["nowhere.json:kuhn"]}, r"there is no file nowhere\.json"),

@@ -2,9 +2,9 @@
 
     >>> import counterplay as cp
     >>> trace = cp.algorithms.CFRTrace("kuhn_poker", "cfr")
-    >>> step = trace.step(1, trace.tree.find_infoset("0:"))
+    >>> step = trace.step(1, trace.tree.find_infoset("0"))
     >>> step.actions, step.instant_regret.round(4).tolist()
-    (('check', 'bet'), [0.0833, -0.0833])
+    (('pass', 'bet'), [-0.125, 0.125])
 
 A traced memory runs the kernels of `engine` one player at a time instead of in one compiled call,
 and copies the tables before each update; nothing is computed a second time in another way, except

@@ -64,10 +64,10 @@ class ReBeLState(NamedTuple):
 class ReBeL(NetworkAlgorithm):
     """ReBeL (Brown et al., 2020) on a tree, its variant with CFR-D. In each iteration:
 
-        solve a batch of depth-limited subgames, with the network's values at their leaves
-        store (public state, ranges) -> mean values of the root's infosets
-        continue each at one of its leaves, under the policy of a random iteration, or start again
-        take gradient steps on the Huber loss
+        policy = average of PCFR+ on depth-limited subgames, with the network's values at leaves
+        value  = of the root's infosets under `policy`; stored with the public state and ranges
+        state  = a leaf of each subgame under the policy of a random iteration, or a new start
+        loss   = mean Huber loss of the network at stored states; gradient steps on it
 
     The input of the network is the class of the public state (see `arenas.belief_subgames`) and
     both ranges; its output a value per infoset of each player, shifted so that they sum to zero.

@@ -30,7 +30,7 @@ from counterplay.core.json_values import load_json
 from counterplay.core.parallel import Stop, map_calls
 from counterplay.core.solve import solve
 from counterplay.errors import ConfigError
-from counterplay.registry import load_algorithm
+from counterplay.registry import load_registered_algorithm
 
 SETTINGS_FILE, REPORT_FILE, RESULT_FOLDER = "settings.json", "report.json", "flops"
 
@@ -297,7 +297,7 @@ def solve_flop(spot: Spot, settings: ReportSettings, lines: tuple[str, ...]) -> 
     arena = SpotArena(spot, settings.precision)
     outcome = solve(
         arena,
-        load_algorithm(settings.algorithm),
+        load_registered_algorithm(settings.algorithm),
         iterations=settings.iterations,
         target=settings.target,
         evaluate_at=settings.next_evaluation,

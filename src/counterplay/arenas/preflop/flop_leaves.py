@@ -28,7 +28,7 @@ from counterplay.core.arena import Floats
 from counterplay.core.parallel import map_calls
 from counterplay.core.solve import solve
 from counterplay.kernels.holdem import street_walk
-from counterplay.registry import load_algorithm
+from counterplay.registry import load_registered_algorithm
 
 MIN_CLASS_WEIGHT = 0.001  # of a class in the ranges of a spot
 MIN_EQUITY = 0.01  # of a class that has a factor; others have the factor 1
@@ -49,7 +49,7 @@ def solve_classes(spot: Spot, settings: ReportSettings) -> ClassSums:
     arena = SpotArena(spot, settings.precision)
     policy = solve(
         arena,
-        load_algorithm(settings.algorithm),
+        load_registered_algorithm(settings.algorithm),
         iterations=settings.iterations,
         target=settings.target,
         evaluate_at=settings.next_evaluation,
