@@ -71,14 +71,16 @@ class Person:
         self.clicks += 1
 
     def cell(self, label, name):
+        """Return a cell, scrolled out from below the navigation."""
         css = f'section[aria-label="Range of {label}"] td[data-name="{name}"]'
-        return self.browser.until(lambda: next(iter(self.browser.all(css)), None), css)
+        cell = self.browser.until(lambda: next(iter(self.browser.all(css)), None), css)
+        script = "arguments[0].scrollIntoView({block: 'center'})"
+        self.browser.driver.execute_script(script, cell)
+        return cell
 
     def drag(self, label, *names):
         """Press on the first cell, move over the others, release: one stroke."""
-        cells = [self.cell(label, name) for name in names]
-        script = "arguments[0].scrollIntoView({block: 'center'})"
-        self.browser.driver.execute_script(script, cells[0])
+        cells = [self.cell(label, name) for name in reversed(names)][::-1]
         chain = ActionChains(self.browser.driver, duration=20).move_to_element(cells[0])
         chain.click_and_hold()
         for cell in cells[1:]:
