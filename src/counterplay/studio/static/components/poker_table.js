@@ -10,7 +10,7 @@ function Card({ name }) {
   const [rank, suit] = name;
   const isRed = suit === "d" || suit === "h";
   return html`
-    <span class=${`playing-card${isRed ? " red" : ""}`} title=${`${rank} of ${SUIT_NAMES[suit]}`}>
+    <span class=${`table-card${isRed ? " red" : ""}`} title=${`${rank} of ${SUIT_NAMES[suit]}`}>
       ${rank}${SUIT_SYMBOLS[suit]}
     </span>
   `;
