@@ -17,6 +17,7 @@ from counterplay.play.poker.hunl import (
     HoldemAgentConfig,
     load_blueprint,
     pot_fraction,
+    pseudo_harmonic_shares,
     root_ranges,
 )
 from counterplay.play.poker.subgame import SubgameArena
@@ -181,3 +182,11 @@ def test_blueprint_of_a_run_is_loaded(class_game, tmp_path, game):
     agent = HoldemAgent(game, load_blueprint(str(tmp_path / "hunl")), HoldemAgentConfig())
     state = state_after(game)
     assert agent.action_probabilities(state, 1)[0] >= 0.0
+
+
+@pytest.mark.parametrize(
+    ("size", "shares"),
+    [(0.1, {0: 1.0}), (0.75, {0: 3 / 7, 1: 4 / 7}), (1.0, {0: 0.0, 1: 1.0}), (9.0, {2: 1.0})],
+)
+def test_sizes_between_two_are_shared_by_the_pseudo_harmonic_mapping(size, shares):
+    assert pseudo_harmonic_shares([0.5, 1.0, 2.0], size) == pytest.approx(shares)

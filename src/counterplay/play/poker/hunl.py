@@ -309,12 +309,7 @@ class HoldemAgent:
         size = pot_fraction(state.contributions, state.to_act, action)
         chips = tree.chips[node].tolist()
         sizes = [pot_fraction(chips, state.to_act, int(tree.action[c])) for c in children]
-        above = next((k for k, x in enumerate(sizes) if x >= size), len(sizes))
-        if above in (0, len(sizes)):
-            return {children[min(above, len(sizes) - 1)]: 1.0}
-        low, high = sizes[above - 1], sizes[above]
-        share = (high - size) * (1.0 + low) / ((high - low) * (1.0 + size))
-        return {children[above - 1]: share, children[above]: 1.0 - share}
+        return {children[k]: share for k, share in pseudo_harmonic_shares(sizes, size).items()}
 
     # solving
 
@@ -493,6 +488,20 @@ def pot_fraction(chips: Sequence[int], player: int, total: int) -> float:
     return (total - highest) / (sum(chips) + highest - chips[player])
 
 
+def pseudo_harmonic_shares(sizes: Sequence[float], size: float) -> dict[int, float]:
+    """Return the indices of the next sizes below and above a size, with their shares.
+
+    The mapping is that of Ganzfried and Sandholm (2013). Sizes are fractions of the pot in
+    increasing order; a size outside of them belongs to the nearest.
+    """
+    above = next((k for k, x in enumerate(sizes) if x >= size), len(sizes))
+    if above in (0, len(sizes)):
+        return {min(above, len(sizes) - 1): 1.0}
+    low, high = sizes[above - 1], sizes[above]
+    share = (high - size) * (1.0 + low) / ((high - low) * (1.0 + size))
+    return {above - 1: share, above: 1.0 - share}
+
+
 def root_ranges(
     arena: SubgameArena, ranges: Sequence[Floats], player: int
 ) -> tuple[Floats, Floats]:
@@ -539,12 +548,7 @@ def _interpolate(
         return {}
     size = pot_fraction(state.contributions, player, action)
     sizes = [pot_fraction(state.contributions, player, actions[k]) for k in raises]
-    above = next((k for k, x in enumerate(sizes) if x >= size), len(sizes))
-    if above in (0, len(sizes)):
-        return {raises[min(above, len(sizes) - 1)]: 1.0}
-    low, high = sizes[above - 1], sizes[above]
-    share = (high - size) * (1.0 + low) / ((high - low) * (1.0 + size))
-    return {raises[above - 1]: share, raises[above]: 1.0 - share}
+    return {raises[k]: share for k, share in pseudo_harmonic_shares(sizes, size).items()}
 
 
 def _river_part(policy: SubgamePolicy, node: int, state: HoldemState) -> SubgamePolicy | None:
