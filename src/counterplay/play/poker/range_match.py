@@ -351,7 +351,7 @@ class RangeMatch:
 
     def result(self) -> RangeMatchResult:
         """Return the estimates from the deals so far."""
-        rows = np.array(list(self.deals.values())).reshape(-1, 3)
+        rows = np.array([self.deals[n] for n in sorted(self.deals)]).reshape(-1, 3)
         estimates = []
         for column in rows.T:
             deviation = float(column.std(ddof=1)) if len(column) > 1 else float("inf")
