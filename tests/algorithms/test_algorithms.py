@@ -102,6 +102,7 @@ def limits(algorithm):
         **dict.fromkeys(("sd_cfr", "deep_cfr"), ((150, 3e-2), (150, 0.2))),
         **dict.fromkeys(("dream", "escher"), ((40, 3e-2), (40, 0.2))),
         **dict.fromkeys(("vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"), ((40, 3e-2), (40, 0.2))),
+        "rebel": ((10, 3e-2), (10, 0.2)),
         "alpha_psro": ((100, 0.13), None),  # neither of these two is after an equilibrium
         "rectified_psro": ((100, 0.08), None),
         **dict.fromkeys(("double_oracle", "p2sro", "sp_psro"), ((100, 1e-9), None)),
