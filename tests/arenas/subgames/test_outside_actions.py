@@ -55,7 +55,7 @@ def test_answers_to_outside_actions_lower_exploitability():
 
 
 def test_an_action_that_does_not_pay_changes_nothing_for_the_opponent():
-    """Where the alternatives are met, the best response within the abstraction stays the best."""
+    """The best response within the abstraction stays the best if the alternatives are met."""
     tree, is_allowed, blueprint, inside = leduc_without_reraises()
     policy = cp.search.solve_outside_actions(tree, blueprint, is_allowed, CFR_PLUS, iterations=300)
     best = cp.judge(tree, policy).best_values
