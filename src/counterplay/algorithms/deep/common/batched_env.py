@@ -63,6 +63,7 @@ class BatchedEnv:
     def __init__(self, game: Game):
         check_protocol(game)
         self.game, self.num_players = with_observations(game), game.num_players
+        self.sizes_by_batch: dict[int, Any] = {}  # by number of episodes: see `rollouts`
 
     @cached_property
     def num_features(self) -> int:

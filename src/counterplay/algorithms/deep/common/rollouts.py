@@ -14,7 +14,6 @@ the same programs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -286,8 +285,15 @@ class BatchSizes(NamedTuple):
     infosets: int  # distinct infosets of each player
 
 
-@lru_cache(maxsize=64)
 def batch_sizes(env: BatchedEnv, num_episodes: int) -> BatchSizes:
+    """Return the sizes of batches of a game; measured once, and kept with the game."""
+    if num_episodes not in env.sizes_by_batch:
+        env.sizes_by_batch[num_episodes] = measure_batch_sizes(env, num_episodes)
+    sizes: BatchSizes = env.sizes_by_batch[num_episodes]
+    return sizes
+
+
+def measure_batch_sizes(env: BatchedEnv, num_episodes: int) -> BatchSizes:
     """Return the sizes that a fixed batch of random episodes has, with room for more."""
 
     def uniform_policy(observation: Any, legal: Any) -> tuple[Any, Any]:
