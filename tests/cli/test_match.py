@@ -131,6 +131,14 @@ def test_bad_input(run, options, message):
     assert answer.err.count("\n") == 1
 
 
+def test_the_game_is_named_last(run):
+    for words in (("match", "kuhn_poker", "uniform", "cfr"), ("bounds", "kuhn_poker", "cfr")):
+        answer = run(*words)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err.endswith("; the game 'kuhn_poker' must come last\n")
+    assert "last" not in run("match", "uniform", "cfr", "kuhn").err
+
+
 def test_a_policy_of_another_game(run, policy):
     for more in ([], ["--sampled"]):
         answer = run("match", policy, "uniform", "leduc_poker", *more)

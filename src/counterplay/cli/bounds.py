@@ -15,6 +15,7 @@ from counterplay.cli.options import (
     TrustOption,
     episodes_option,
     integer_option,
+    load_last_game,
 )
 from counterplay.cli.output import print_json, print_table
 from counterplay.core.json_values import replace_non_finite
@@ -62,9 +63,9 @@ def bounds(
     from counterplay.cli.progress import agent_loader_with_progress
     from counterplay.play.bounds import local_best_response
     from counterplay.play.match import head_to_head
-    from counterplay.registry import get_spec, load_game
+    from counterplay.registry import get_spec
 
-    rules = load_game(game)
+    rules = load_last_game(game, policy)
     by_episodes = sampled or is_searcher(policy) or not is_small_game(rules)
     loader = agent_loader_with_progress(rules, iterations, rules_only=by_episodes)
     (agent,) = loader.load_agents(policy)

@@ -18,6 +18,7 @@ from counterplay.cli.options import (
     episodes_option,
     file_option,
     integer_option,
+    load_last_game,
 )
 from counterplay.cli.output import print_json, print_note, print_table
 from counterplay.core.game import Game
@@ -25,6 +26,7 @@ from counterplay.core.game_checks import game_title
 from counterplay.core.json_values import replace_non_finite
 from counterplay.errors import ConfigError
 from counterplay.play.agents import AgentLoader, is_searcher
+from counterplay.registry import get_spec
 
 if TYPE_CHECKING:
     from counterplay.play.match import Estimate, ExactMean, Match, MatchResult
@@ -83,9 +85,8 @@ def match(
     """
     from counterplay.cli.progress import agent_loader_with_progress
     from counterplay.play.match import Match, head_to_head
-    from counterplay.registry import get_spec, load_game
 
-    rules = load_game(game)
+    rules = load_last_game(game, a, b)
     _check_match(rules, episodes, width)
     if aivat:
         _play_range_match(

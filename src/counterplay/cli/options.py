@@ -11,13 +11,16 @@ import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.models import OptionInfo
 
 from counterplay.errors import ConfigError, FileError
-from counterplay.registry import ALGORITHMS, GAMES
+from counterplay.registry import ALGORITHMS, GAMES, load_game, resolve_name, spec_name
+
+if TYPE_CHECKING:
+    from counterplay.core.game import Game
 
 MAX_INTEGER_DIGITS = 18  # of an option such as --iterations 1e6
 MAX_SEEDS = 10_000  # of one option
@@ -26,6 +29,17 @@ MAX_SEEDS = 10_000  # of one option
 def complete_games(start: str) -> list[str]:
     """Return the registered games whose names start with a text, for shell completion."""
     return [name for name in GAMES if name.startswith(start)]
+
+
+def load_last_game(game: str, *before: str) -> Game:
+    """Return the game that a command names last, or say so if an earlier argument is the game."""
+    try:
+        return load_game(game)
+    except ConfigError as error:
+        for argument in before:
+            if resolve_name(GAMES, spec_name(argument)) in GAMES:
+                raise ConfigError(f"{error}; the game {argument!r} must come last") from None
+        raise
 
 
 def complete_algorithms(start: str) -> list[str]:
