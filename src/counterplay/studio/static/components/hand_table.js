@@ -3,6 +3,7 @@
 import { seriesColour } from "../lib/colours.js";
 import { formatNumber, formatPercent } from "../lib/format.js";
 import { html, useState } from "../lib/preact.js";
+import { SortableHead, sortRows } from "./sortable_head.js";
 
 const PAGE_ROWS = 30;
 
@@ -48,7 +49,7 @@ function FilterSelect({ label, counts, value, choose }) {
  */
 export function HandTable({ data, cell }) {
   const [filter, setFilter] = useState({ made: "", draw: "", holds: "", blocks: "" });
-  const [sort, setSort] = useState({ column: "value", isAscending: false });
+  const [sort, setSort] = useState({ key: "value", isAscending: false });
   const [numRows, setNumRows] = useState(PAGE_ROWS);
   const inCell = data.hands.filter((row) => !cell || row.cell === cell);
   const update = (patch) => {
@@ -95,18 +96,11 @@ export function HandTable({ data, cell }) {
       colour: seriesColour(index),
     })),
   ];
-  const column = columns.find(({ key }) => key === sort.column) || columns[0];
-  const sorted = rows.toSorted((first, second) => {
-    const [a, b] = [column.value(first), column.value(second)];
-    const order = typeof a === "string" ? a.localeCompare(b) : (a ?? -Infinity) - (b ?? -Infinity);
-    return sort.isAscending ? order : -order;
-  });
+  const sorted = sortRows(rows, columns, sort);
   const combos = rows.reduce((sum, row) => sum + row.weight, 0);
   const total = rows.reduce((sum, row) => sum + row.share, 0);
   const meanOf = (key) =>
     total > 0 ? rows.reduce((sum, row) => sum + row.share * row[key], 0) / total : NaN;
-  const sortBy = (key) =>
-    setSort({ column: key, isAscending: sort.column === key && !sort.isAscending });
   return html`
     <div class="toolbar">
       <${FilterSelect}
@@ -146,23 +140,7 @@ export function HandTable({ data, cell }) {
       <table class="hand-table">
         <thead>
           <tr>
-            ${columns.map(
-              ({ key, name, text, colour }) => html`
-                <th
-                  key=${key}
-                  scope="col"
-                  class=${text ? "num" : ""}
-                  aria-sort=${
-                    sort.column !== key ? "none" : sort.isAscending ? "ascending" : "descending"
-                  }
-                >
-                  <button class="quiet" onClick=${() => sortBy(key)}>
-                    ${colour && html`<i class="swatch" style=${{ background: colour }}></i>`}
-                    ${name}${sort.column === key ? (sort.isAscending ? " ↑" : " ↓") : ""}
-                  </button>
-                </th>
-              `,
-            )}
+            <${SortableHead} columns=${columns} sort=${sort} setSort=${setSort} />
           </tr>
         </thead>
         <tbody>

@@ -7,6 +7,7 @@ import { html, useEffect, useState } from "../lib/preact.js";
 import { POSITIONS } from "../lib/spots.js";
 import { Deck } from "./board_picker.js";
 import { ProgressMessage, Tabs } from "./common.js";
+import { SortableHead, sortRows } from "./sortable_head.js";
 
 const METRICS = [
   { key: "oop_ev", name: "OOP EV", value: (runout) => runout.values?.[0], text: formatNumber },
@@ -69,11 +70,7 @@ export function Runouts({ source, data, goToLine }) {
       title: `${metric.name} ${metric.text(value)}`,
     };
   };
-  const sortMetric = METRICS.find(({ key }) => key === sort.key);
-  const sorted = (runouts || []).toSorted((first, second) => {
-    const order = (sortMetric.value(first) ?? 0) - (sortMetric.value(second) ?? 0);
-    return sort.isAscending ? order : -order;
-  });
+  const sorted = sortRows(runouts || [], METRICS, sort);
   return html`
     <h2>Next card</h2>
     ${
@@ -104,26 +101,7 @@ export function Runouts({ source, data, goToLine }) {
               <thead>
                 <tr>
                   <th scope="col">card</th>
-                  ${METRICS.map(
-                    ({ key, name }) => html`
-                      <th
-                        key=${key}
-                        scope="col"
-                        class="num"
-                        aria-sort=${
-                          sort.key !== key ? "none" : sort.isAscending ? "ascending" : "descending"
-                        }
-                      >
-                        <button
-                          class="quiet"
-                          onClick=${() =>
-                            setSort({ key, isAscending: sort.key === key && !sort.isAscending })}
-                        >
-                          ${name}
-                        </button>
-                      </th>
-                    `,
-                  )}
+                  <${SortableHead} columns=${METRICS} sort=${sort} setSort=${setSort} />
                 </tr>
               </thead>
               <tbody>

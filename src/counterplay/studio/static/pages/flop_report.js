@@ -2,6 +2,7 @@
 
 import { Cards } from "../components/board_picker.js";
 import { CommandLineHint, ErrorMessage, Link, Tabs } from "../components/common.js";
+import { SortableHead, sortRows } from "../components/sortable_head.js";
 import { post, requestUntilReady } from "../lib/api.js";
 import { parseBoard } from "../lib/cards.js";
 import { policyGradient, seriesColour } from "../lib/colours.js";
@@ -169,14 +170,11 @@ function ReportTables({ report, spot, target }) {
       text: formatPercent,
     })),
   ];
-  const column = columns.find(({ key }) => key === sort.key) || columns[3];
-  const rows = report.rows
-    .filter((row) => !texture || Object.values(row.texture).includes(texture))
-    .toSorted((first, second) => {
-      const [a, b] = [column.value(first), column.value(second)];
-      const order = typeof a === "string" ? a.localeCompare(b) : a - b;
-      return sort.isAscending ? order : -order;
-    });
+  const rows = sortRows(
+    report.rows.filter((row) => !texture || Object.values(row.texture).includes(texture)),
+    columns,
+    sort,
+  );
   const flopAddress = (flop) =>
     `/spots?${new URLSearchParams({
       s: JSON.stringify({ ...spot, board: flop }),
@@ -277,27 +275,7 @@ function ReportTables({ report, spot, target }) {
         <table class="hand-table">
           <thead>
             <tr>
-              ${columns.map(
-                ({ key, name, text, colour }) => html`
-                  <th
-                    key=${key}
-                    scope="col"
-                    class=${text ? "num" : ""}
-                    aria-sort=${
-                      sort.key !== key ? "none" : sort.isAscending ? "ascending" : "descending"
-                    }
-                  >
-                    <button
-                      class="quiet"
-                      onClick=${() =>
-                        setSort({ key, isAscending: sort.key === key && !sort.isAscending })}
-                    >
-                      ${colour && html`<i class="swatch" style=${{ background: colour }}></i>`}
-                      ${name}
-                    </button>
-                  </th>
-                `,
-              )}
+              <${SortableHead} columns=${columns} sort=${sort} setSort=${setSort} />
             </tr>
           </thead>
           <tbody>
