@@ -389,6 +389,35 @@ ALL_AVERAGES = replace(  # compiled once for the tests that use it
 )
 
 
+def test_a_memory_of_past_networks_pulls_the_logits():
+    """Without utilities nothing else moves the policy towards that of a stored network."""
+    tree = game_tree("matrix_game(payoffs=(((0,0),(0,0)),((0,0),(0,0))))")
+    algorithm = replace(
+        SMALL_ALGORITHM,
+        entropy_coef=0.0,
+        weight_decay=0.0,
+        decay_rate=1.0,
+        learning_rate=0.05,
+        ensemble_size=1,
+        past_logits_coef=1.0,
+    )
+    memory, other = algorithm.init(tree, 0), algorithm.init(tree, 1)
+    stored = jax.tree.map(
+        lambda *nets: np.stack(nets)[None], *params_by_player(other.state.strategy)
+    )
+    averages = memory.state.averages._replace(
+        ensemble=stored, ensemble_iterations=np.ones(1, np.int32)
+    )
+    memory.state = memory.state._replace(averages=averages)
+    memory.iteration = 10**6  # later networks hardly ever take its place
+    target = algorithm.policies(tree, other)["current"].probabilities
+    before = np.abs(algorithm.policies(tree, memory)["current"].probabilities - target).max()
+    memory = algorithm.step(tree, memory, 300)
+    assert np.asarray(memory.state.averages.ensemble_iterations).tolist() == [1]
+    after = np.abs(algorithm.policies(tree, memory)["current"].probabilities - target).max()
+    assert before > 0.02 and after < 0.3 * before
+
+
 def test_same_seed_same_bits_however_it_is_split(kuhn):
     algorithm = ALL_AVERAGES
     whole = algorithm.step(kuhn, algorithm.init(kuhn, seed=5), 7)
