@@ -78,6 +78,17 @@ def test_figures_of_the_thesis_have_their_curves(name, average, author):
     assert stored[-1]["average"] == pytest.approx(author, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("name", "limit", "steps"),
+    [("kuhn_3p", 0.02, 1e5), ("leduc", 0.2, 2e5), ("goofspiel", 0.2, 2e5)],
+)
+def test_milestones_of_the_thesis_are_reached_as_early(name, limit, steps):
+    """Section 4.6.3 states the steps after which the average falls below a limit."""
+    for run in (run for run in load_family("deep_hedge") if run.run == name):
+        reached = [r["step"] for r in run.records if r["average"] < limit]
+        assert reached and reached[0] <= steps
+
+
 def test_runs_of_the_thesis_are_faster_than_the_authors():
     """The author needs 40 minutes for Kuhn poker and 2 days for Leduc poker (4.6.3)."""
     for name, limit in (("kuhn_2p", 40 * 60), ("leduc", 2 * 24 * 3600)):
