@@ -116,7 +116,7 @@ class LastAction:
         self.iterations.append(episodes)
 
     def policy(self):
-        return chosen(self.tree, self.tree.offset[1:] - 1)
+        return point_policy(self.tree, self.tree.offset[1:] - 1)
 
 
 class FirstAction:
@@ -129,10 +129,10 @@ class FirstAction:
         self.behaviour += behaviour
 
     def policy(self):
-        return chosen(self.tree, self.tree.offset[:-1])
+        return point_policy(self.tree, self.tree.offset[:-1])
 
 
-def chosen(tree, sequences):
+def point_policy(tree, sequences):
     probabilities = np.zeros(tree.num_sequences)
     probabilities[sequences] = 1.0
     return probabilities

