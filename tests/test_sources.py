@@ -19,13 +19,14 @@ def test_page_is_up_to_date():
 
 def test_wrong_items_are_reported():
     base = {"document": "000", "item": "x", "status": "works", "where": ["cp.solve"]}
-    good = base | {"check": "tests/test_sources.py"}
+    good = base | {"check": "tests/test_sources.py::test_page_is_up_to_date"}
     assert sources.find_problems(good) == []
     for change, message in (
         ({"where": ["cp.solvee"]}, "cp.solvee"),
         ({"where": ["algorithm:nfsp(no_option)"]}, "no_option"),
         ({"where": ["algorithm:unknown"]}, "unknown"),
-        ({"check": "tests/missing.py"}, "no file"),
+        ({"check": "tests/missing.py::test_x"}, "no file"),
+        ({"check": "tests/test_sources.py"}, "no code or no test"),
         ({"check": "tests/test_sources.py::test_missing"}, "no test test_missing"),
         ({"figure": "0.1"}, "belong together"),
         ({"status": "cannot work", "note": ""}, "no reason"),

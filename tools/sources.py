@@ -6,7 +6,7 @@ An item of the data file has the keys
     item       the algorithm, theorem, definition, table or figure
     status     "works", "cannot work" or "open"
     where      names: cp.solve, game:kuhn_poker, algorithm:nfsp(all_players_learn), ...
-    check      the test file that covers it, or one test of it: tests/x.py::test_name
+    check      the test that fails without it: tests/x.py::test_name
     note       what differs from the document, or the reason
     figure     a measured figure, with the command that produces it in `command`
 """
@@ -84,8 +84,8 @@ def find_problems(item: dict[str, Any]) -> list[str]:
         problems.append(f"there is no file {file}")
     elif test and f"def {test}(" not in (ROOT / file).read_text():
         problems.append(f"{file} has no test {test}")
-    if item["status"] == "works" and not (check and item.get("where")):
-        problems.append("it works, but names no code or no test")
+    if item["status"] == "works" and not (test and item.get("where")):
+        problems.append("it works, but names no code or no test of a file")
     if item["status"] == "cannot work" and not item.get("note"):
         problems.append("it cannot work, but gives no reason")
     if bool(item.get("figure")) != bool(item.get("command")):

@@ -6,18 +6,22 @@
 Episodes are played on compiled rules. The current policy is kept at `--checkpoints` equal
 distances. The last one plays matches against each earlier one, which includes the untrained
 network, and networks learn best responses to the first and the last. Rows are appended to
-results/stratego.jsonl; seconds are processor time of the whole process.
+results/stratego.jsonl; seconds are processor time of the process. Networks are kept in `--folder`,
+so that an interrupted command continues after the last checkpoint, match or response.
 """
 
 from __future__ import annotations
 
 import argparse
+import pickle
 import time
+from pathlib import Path
 from typing import Any
 
 import counterplay as cp
-from benchmarks.result_files import append_row
-from benchmarks.timing import first_paragraph, format_head, format_row
+from benchmarks.result_files import append_row, load_rows
+from benchmarks.timing import first_paragraph
+from counterplay.core.state_io import flatten_memory, restore_memory
 
 FAMILY = "stratego"
 SETTINGS: dict[str, Any] = {
@@ -32,33 +36,52 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def train(
-    iterations: int, num_episodes: int, num_checkpoints: int, seed: int
-) -> list[tuple[int, Any]]:
+def train(args: argparse.Namespace) -> list[tuple[int, Any]]:
     """Return (iteration, policy) of each checkpoint, the untrained networks first."""
     arena = cp.RulesArena(cp.games.Stratego())
     algorithm = cp.algorithms.RNaD(
-        num_episodes=num_episodes,
-        schedule_iterations=iterations,
-        magnet_update_every=max(iterations // 4, 1),
+        num_episodes=args.episodes,
+        schedule_iterations=args.iterations,
+        magnet_update_every=max(args.iterations // 4, 1),
         **SETTINGS,
     )
-    memory = algorithm.init(arena, seed)
+    memory = algorithm.init(arena, args.seed)
     checkpoints = [(0, algorithm.policies(arena, memory)["current"])]
-    for number in range(1, num_checkpoints + 1):
-        goal = iterations * number // num_checkpoints
-        memory = algorithm.step(arena, memory, goal - memory.iteration)
+    for number in range(1, args.checkpoints + 1):
+        goal = args.iterations * number // args.checkpoints
+        file = args.folder / f"{args.iterations}x{args.episodes}.{args.seed}.{goal}.pickle"
+        if file.exists():
+            memory = restore_memory(memory, pickle.loads(file.read_bytes()))
+        else:
+            memory = algorithm.step(arena, memory, goal - memory.iteration)
+            args.folder.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(pickle.dumps(flatten_memory(memory)))
+            store(args, "training", goal, decisions=int(memory.nodes_touched))
         checkpoints.append((goal, algorithm.policies(arena, memory)["current"]))
-        seconds = round(time.process_time())
-        print(f"iteration {goal}: {memory.nodes_touched:,} decisions, {seconds} s", flush=True)
-        decisions = int(memory.nodes_touched)
-        row = {"kind": "training", "iteration": goal, "decisions": decisions, "seconds": seconds}
-        append_row(FAMILY, row | {"num_episodes": num_episodes, "seed": seed})
     return checkpoints
 
 
+def identify(args: argparse.Namespace, kind: str, iteration: int, **more: Any) -> dict[str, Any]:
+    """Return the fields that tell a row from the others."""
+    run = {"iterations": args.iterations, "num_episodes": args.episodes, "seed": args.seed}
+    return {"kind": kind, **run, "iteration": iteration, **more}
+
+
+def is_stored(row: dict[str, Any]) -> bool:
+    """Return True if a row with these fields is stored."""
+    return any(row.items() <= stored.items() for stored in load_rows(FAMILY))
+
+
+def store(args: argparse.Namespace, kind: str, iteration: int, **more: Any) -> None:
+    """Append a row and print it."""
+    seconds = {"seconds": round(time.process_time())}
+    row = identify(args, kind, iteration, **more) | seconds
+    append_row(FAMILY, row)
+    print(row, flush=True)
+
+
 def main() -> None:
-    """Train, then print matches and bounds."""
+    """Train, play matches, learn responses; store each result."""
     parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
     parser.add_argument("--iterations", type=int, default=120)
     parser.add_argument("--episodes", type=int, default=64, help="per iteration")
@@ -66,19 +89,23 @@ def main() -> None:
     parser.add_argument("--match-episodes", type=int, default=200)
     parser.add_argument("--response-iterations", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, default=Path("runs/stratego"))
     args = parser.parse_args()
-    checkpoints = train(args.iterations, args.episodes, args.checkpoints, args.seed)
-    game, (_, last) = cp.games.Stratego(), checkpoints[-1]
-    print(format_head(["opponent", "score of the last checkpoint", "95 % interval"]))
+    checkpoints = train(args)
+    game, (end, last) = cp.games.Stratego(), checkpoints[-1]
     for iteration, policy in checkpoints[:-1]:
+        match_fields = {"opponent": iteration, "episodes": args.match_episodes}
+        if is_stored(identify(args, "match", end, **match_fields)):
+            continue
         match = cp.head_to_head(game, last, policy, max_episodes=args.match_episodes)
         score = match.scores[0]
-        cells = [f"iteration {iteration}", f"{score.mean:+.3f}", f"{score.low:+.3f} to"]
-        print(format_row([*cells[:2], f"{cells[2]} {score.high:+.3f}"]), flush=True)
-        row = {"kind": "match", "iteration": checkpoints[-1][0], "opponent": iteration}
-        row |= {"mean": score.mean, "low": score.low, "high": score.high}
-        append_row(FAMILY, row | {"episodes": args.match_episodes, "seed": args.seed})
+        interval = {"mean": score.mean, "low": score.low, "high": score.high}
+        store(args, "match", end, **match_fields, **interval)
     for iteration, policy in (checkpoints[0], checkpoints[-1]):
+        response_fields = {"response_iterations": args.response_iterations}
+        response_fields["episodes"] = args.match_episodes
+        if is_stored(identify(args, "response", iteration, **response_fields)):
+            continue
         bound = cp.learned_best_response(
             game,
             policy,
@@ -86,14 +113,8 @@ def main() -> None:
             num_episodes=args.match_episodes,
             seed=args.seed,
         ).nash_conv
-        print(
-            f"learned responses to iteration {iteration} gain {bound.mean:+.3f} "
-            f"({bound.low:+.3f} to {bound.high:+.3f}), {time.process_time():.0f} s",
-            flush=True,
-        )
-        row = {"kind": "response", "iteration": iteration, "mean": bound.mean, "low": bound.low}
-        row |= {"high": bound.high, "response_iterations": args.response_iterations}
-        append_row(FAMILY, row | {"episodes": args.match_episodes, "seed": args.seed})
+        interval = {"mean": bound.mean, "low": bound.low, "high": bound.high}
+        store(args, "response", iteration, **response_fields, **interval)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import counterplay as cp
+from counterplay.experiment.config import load_config
 from tests.conftest import game_tree
 
 
@@ -62,3 +65,50 @@ def test_a_product_of_equilibrium_strategies_is_a_correlated_equilibrium():
     for equilibrium in equilibria:
         joint = np.einsum("i,j->ij", *equilibrium.profile)
         assert cp.matrix.correlated_deviation(game, joint).gain <= 1e-9
+
+
+TABLE_3 = {  # 002: the columns of Kuhn poker, Leduc poker and Goofspiel as printed
+    "hidden_sizes": ((48, 48, 32), (196, 196, 48), (196, 196, 48)),
+    "baseline_hidden_sizes": ((48, 48, 32), (128, 128, 32), (128, 128, 32)),
+    "num_traversals": (4, 64, 32),
+    "num_baseline_traversals": (4, 16, 16),
+    "num_baseline_updates": (1, 4, 2),
+    "learning_rate": (0.01, 0.1, 0.01),
+    "baseline_learning_rate": (0.01, 0.01, 0.01),
+    "decay_steps": (1e5, 1e5, 1e5),
+    "decay_rate": (0.95, 0.95, 0.95),  # 1e5 for Goofspiel is a misprint
+    "learning_rate_end": (1e-6, 1e-6, 1e-6),
+    "baseline_learning_rate_end": (1e-6, 1e-6, 1e-6),
+    "max_grad_norm": (1e4, 1e4, 1e4),
+    "logit_threshold": (2.0, 2.0, 2.0),
+    "weight_decay": (1e-4, 1e-4, 1e-4),
+    "entropy_coef": (0.1, 0.1, 0.0),
+    "epsilon": (0.1, 0.1, 0.1),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "column"), [("kuhn_2p", 0), ("kuhn_3p", 0), ("leduc", 1), ("goofspiel", 2)]
+)
+def test_printed_configs_are_table_3(name, column):
+    pytest.importorskip("jax")
+    config = load_config(Path(__file__).parents[2] / "configs" / "printed" / f"{name}.json")
+    assert config.max_steps == 500_000
+    printed = {setting: row[column] for setting, row in TABLE_3.items()}
+    assert {setting: getattr(config.algorithm, setting) for setting in printed} == printed
+
+
+@pytest.mark.parametrize("name", ["qpg", "rpg"])
+def test_policy_gradients_need_not_converge(name):
+    """004: in a game like matching pennies the current policy circles around the equilibrium."""
+    pytest.importorskip("jax")
+    tree = game_tree("matrix_game(payoffs=(((2,-2),(-1,1)),((-2,2),(1,-1))))")
+    algorithm = cp.load_algorithm(
+        f"{name}(critic=oracle,temperature=0,temperature_end=0,num_episodes=32,hidden_sizes=(4,),"
+        "learning_rate=0.02,learning_rate_end=0.02,ema_decay=0,average_every=1,average_power=0)"
+    )
+    memory, gains = algorithm.init(tree), []
+    for _ in range(20):
+        memory = algorithm.step(tree, memory, 50)
+        gains.append(cp.nash_conv(tree, algorithm.policies(tree, memory)["current"]))
+    assert np.mean(gains[10:]) > 0.3

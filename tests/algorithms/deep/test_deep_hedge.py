@@ -389,6 +389,36 @@ ALL_AVERAGES = replace(  # compiled once for the tests that use it
 )
 
 
+def test_a_memory_of_past_networks_pulls_the_logits():
+    """Nothing but the stored network moves a player whose utility is always zero."""
+    tree = game_tree("matrix_game(payoffs=(((1,-1),(1,-1)),((0,0),(0,0))))")
+    algorithm = replace(
+        SMALL_ALGORITHM,
+        entropy_coef=0.0,
+        weight_decay=0.0,
+        decay_rate=1.0,
+        learning_rate=0.05,
+        ensemble_size=1,
+        past_logits_coef=1.0,
+    )
+    memory = algorithm.init(tree, 0)
+    nets = params_by_player(algorithm.init(tree, 1).state.strategy)
+    nets = [[*net[:-1], (4.0 * net[-1][0], 4.0 * net[-1][1])] for net in nets]
+    averages = memory.state.averages._replace(
+        ensemble=jax.tree.map(lambda *arrays: np.stack(arrays)[None], *nets),
+        ensemble_iterations=np.ones(1, np.int32),
+    )
+    memory.state = memory.state._replace(averages=averages)
+    memory.iteration = 10**6  # later networks hardly ever take its place
+    before = algorithm.policies(tree, memory)
+    target = before["ensemble"].probabilities[2:]
+    memory = algorithm.step(tree, memory, 300)
+    assert np.asarray(memory.state.averages.ensemble_iterations).tolist() == [1]
+    after = algorithm.policies(tree, memory)["current"].probabilities[2:]
+    distance = np.abs(before["current"].probabilities[2:] - target).max()
+    assert distance > 0.05 and np.abs(after - target).max() < 0.3 * distance
+
+
 def test_same_seed_same_bits_however_it_is_split(kuhn):
     algorithm = ALL_AVERAGES
     whole = algorithm.step(kuhn, algorithm.init(kuhn, seed=5), 7)

@@ -228,6 +228,39 @@ def test_the_two_ways_to_count(kuhn):
         assert sums[opening].sum() == approx(5 * 200)
 
 
+@pytest.mark.parametrize("name", ["fsp", "batch_fsp", "table_lookup_fsp"])
+def test_buffers_hold_simultaneous_and_alternating_experience(name, kuhn):
+    """n episodes of the average policy for all players, then m of each player's response."""
+    algorithm = cp.load_algorithm(f"{name}(num_self_play_episodes=7,num_response_episodes=5)")
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
+    assert memory.num_stored.tolist() == [7 + 5, 7 + 5]
+    np.testing.assert_array_equal(memory.episodes[0, :7], memory.episodes[1, :7])
+    for player in range(2):
+        stored = memory.episodes[player, 7:12]
+        first = [decisions(kuhn, player, z)[0][0] for z in stored if decisions(kuhn, player, z)]
+        for infoset in set(first):
+            begin, end = kuhn.offset[infoset : infoset + 2]
+            assert memory.count[begin:end].sum() == approx(first.count(infoset))
+
+
+def test_responses_are_boltzmann_with_falling_temperature_and_step_size(kuhn):
+    algorithm = cp.algorithms.TableLookupFSP(
+        temperature=0.6,
+        temperature_decay=0.5,
+        learning_rate=0.2,
+        learning_rate_decay=0.25,
+        normalize_utilities=False,
+    )
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 3)  # the next iteration is the fourth
+    temperature = 0.6 / (1 + 0.5 * 4**0.5)
+    assert algorithm.temperatures(kuhn, memory, 1)[0] == approx(temperature)
+    assert algorithm.learning_rates(memory, 2) == approx([0.2 / 1.5, 0.2 / (1 + 0.25 * 5**0.5)])
+    response = algorithm.policies(kuhn, memory)["current"].probabilities
+    weights = np.exp(memory.q / temperature)
+    sums = np.add.reduceat(weights, kuhn.offset[:-1])
+    np.testing.assert_allclose(response, weights / np.repeat(sums, kuhn.num_actions))
+
+
 @pytest.mark.parametrize(
     ("algorithm", "iterations"),
     [

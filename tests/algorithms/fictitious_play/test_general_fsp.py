@@ -104,3 +104,63 @@ def test_wrong_schedules_are_refused(kuhn):
     algorithm = cp.algorithms.GeneralFSP(mixing=lambda t: 0.0)
     with pytest.raises(cp.ConfigError, match="above 0 and at most 1"):
         algorithm.step(kuhn, algorithm.init(kuhn), 1)
+
+
+class LastAction:
+    """A reinforcement learner that always responds with the last action, and keeps its data."""
+
+    def __init__(self, tree, rng):
+        self.tree, self.iterations = tree, []
+
+    def update(self, episodes):
+        self.iterations.append(episodes)
+
+    def policy(self):
+        return point_policy(self.tree, self.tree.offset[1:] - 1)
+
+
+class FirstAction:
+    """A supervised learner whose average policy always plays the first action."""
+
+    def __init__(self, tree, rng):
+        self.tree, self.behaviour = tree, []
+
+    def update(self, behaviour, decay):
+        self.behaviour += behaviour
+
+    def policy(self):
+        return point_policy(self.tree, self.tree.offset[:-1])
+
+
+def point_policy(tree, sequences):
+    probabilities = np.zeros(tree.num_sequences)
+    probabilities[sequences] = 1.0
+    return probabilities
+
+
+def test_players_follow_the_response_or_the_average_for_whole_episodes():
+    """Algorithm 5: the mixture is drawn per episode and player; the m episodes are responses."""
+    tree = cp.build_tree("leduc_poker")
+    algorithm = cp.algorithms.GeneralFSP(
+        mixing=lambda t: 0.5,
+        new_reinforcement=LastAction,
+        new_supervised=FirstAction,
+        num_mixture_episodes=60,
+        num_response_episodes=20,
+    )
+    memory = algorithm.step(tree, algorithm.init(tree), 1)  # from the uniform policy
+    memory = algorithm.step(tree, memory, 1)
+    for player in range(2):
+        episodes = memory.reinforcement[player].iterations[1]
+        assert len(episodes) == 80
+        kinds = [{s.action == 0 for s in steps} for steps in episodes]
+        assert all(len(kind) == 1 for kind in kinds)  # no episode mixes the two
+        num_average = sum(kind == {True} for kind in kinds[:60])
+        assert 15 < num_average < 45
+        assert all(kind == {False} for kind in kinds[60:])
+        decisions = [step for steps in episodes[60:] for step in steps]
+        stored = memory.supervised[player].behaviour[-len(decisions) :]
+        assert [b.infoset for b in stored] == [s.infoset for s in decisions]
+    shared = [memory.reinforcement[p].iterations[1][:60] for p in range(2)]
+    together = [(a[0].action == 0) == (b[0].action == 0) for a, b in zip(*shared, strict=True)]
+    assert 15 < sum(together) < 45  # players draw independently

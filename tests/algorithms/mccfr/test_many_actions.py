@@ -16,12 +16,14 @@ def tree():
     return cp.build_tree(NO_LIMIT.format((0, 0), 1, 6, 6, (0, 0), LEDUC_DECK))
 
 
-def test_the_tau_of_the_paper_is_level_with_external_sampling_at_equal_nodes(tree):
-    """And ahead of a tau of 1, which skips actions that matter."""
+def test_the_default_tau_is_level_with_external_sampling_at_equal_nodes(tree):
+    """The default is the paper's; a tau of 1 skips actions that matter."""
     assert tree.num_infosets == 7_968 and tree.num_actions.max() == 6
     ends = {}
-    for spec in ("external_sampling", *(f"average_strategy_sampling(tau={t})" for t in (1, 1000))):
+    names = "external_sampling", "average_strategy_sampling", "average_strategy_sampling(tau=1)"
+    for spec in names:
         ends[spec] = np.mean([measure(tree, spec, (NUM_NODES,), seed)[0] for seed in range(2)])
-    published = ends["average_strategy_sampling(tau=1000)"]
-    assert published < 1.1 * ends["external_sampling"]
-    assert published < 0.7 * ends["average_strategy_sampling(tau=1)"]
+    assert cp.algorithms.AverageStrategySampling().tau == 1000
+    default = ends["average_strategy_sampling"]
+    assert default < 1.1 * ends["external_sampling"]
+    assert default < 0.7 * ends["average_strategy_sampling(tau=1)"]

@@ -57,7 +57,7 @@ def test_full_pass_needs_a_tree_and_equal_weights():
 
 def test_probed_action_sets_converge_and_differ():
     tree = cp.build_tree("kuhn_poker")
-    settings = {"epsilon": 0.2, "beta": 0.0}
+    settings = {"epsilon": 0.2, "tau": 1.0, "beta": 0.0}
     policies = [
         cp.solve(
             tree, cp.algorithms.AverageStrategySampling(probe=probe, **settings), iterations=n

@@ -23,13 +23,14 @@ class AverageStrategySampling(MonteCarloCFR):
         policy_sum = policy_sum + t**gamma * policy / q                       at the others' nodes
         policy     = regret_matching(regret), after the traversal
 
-    The paper divides by q at the terminal instead, which is equivalent. With the paper's beta of
-    1e6 small games are sampled externally; the default here is small enough to skip actions. With
-    the paper's tau of 1000 only actions that the average nearly never plays are skipped: at equal
-    numbers of visited nodes that is ahead of external sampling in no-limit poker with many bets,
-    where the default tau is behind it (benchmarks/tabular/average_strategy.md). With
-    more than two players averages are computed as in external sampling. An infoset none of whose
-    actions is tried has value 0.
+    The paper divides by q at the terminal instead, which is equivalent. Epsilon and tau are the
+    paper's: an action is always tried if its average probability is at least 1 / tau, so that only
+    those are skipped that the average nearly never plays. At equal numbers of visited nodes that is
+    ahead of external sampling in no-limit poker with many bets; with tau=1 it is behind
+    (benchmarks/tabular/average_strategy.md). With the paper's beta of 1e6 small games are sampled
+    externally; the default here is small enough to skip actions. With more than two players
+    averages are computed as in external sampling. An infoset none of whose actions is tried has
+    value 0.
 
     With `probe` the actions that are not tried are rolled out once, and u(a) is that utility
     instead of 0, without the division by rho: probing with sampled sets of actions (Gibson,
@@ -37,7 +38,7 @@ class AverageStrategySampling(MonteCarloCFR):
     """
 
     epsilon: PositiveProbability = 0.05  # least probability of trying an action
-    tau: Annotated[float, Ge(1.0), Lt(inf)] = 1.0  # larger: frequent actions are always tried
+    tau: Annotated[float, Ge(1.0), Lt(inf)] = 1000.0  # larger: rarer actions are always tried
     beta: NonNegative = 100.0  # larger: all actions are tried for longer
     gamma: NonNegative = 0.0  # iteration t has weight t**gamma in the average
     num_workers: NumWorkers = 1  # traversals per player and iteration, in parallel

@@ -9,9 +9,12 @@ import counterplay as cp
 
 jax = pytest.importorskip("jax")
 
+from counterplay.algorithms.deep.common.graph import graph_from_tree  # noqa: E402
+from counterplay.algorithms.deep.common.networks import infoset_outputs  # noqa: E402
 from counterplay.algorithms.deep.common.sac_response import (  # noqa: E402
     mean_excess_entropy,
     reverse_gradient,
+    soft_values,
 )
 
 SMALL_SETTINGS = {"hidden_sizes": (8,), "num_episodes": 64, "schedule_iterations": 20}
@@ -98,3 +101,32 @@ def test_learned_temperature_rises_when_the_policy_is_too_certain(tree):
         state = state_after_one_iteration(tree, algorithm).response
         temperatures.append(float(np.exp(state.log_temperature)))
     assert temperatures[0] < 0.2 * 0.99 and temperatures[1] >= 0.2 - 1e-6
+
+
+def test_targets_are_renewed_periodically(tree):
+    """Algorithm 8: Q' stays at its first values, zero, until the third update."""
+    algorithm = cp.algorithms.NFSP(
+        num_updates=1, target_update_every=3, batch_size=32, average_batch_size=32, **SMALL_SETTINGS
+    )
+    memory = algorithm.step(tree, algorithm.init(tree, 0), 2)
+    assert not np.any(memory.state.response.target)
+    memory = algorithm.step(tree, memory, 1)
+    assert np.any(memory.state.response.target)
+
+
+def test_both_critics_learn_the_payoffs_and_values_are_soft():
+    """Algorithm 10: each critic regresses on the return; V adds the entropy to the mean of Q."""
+    game = cp.load_game("matrix_game(payoffs=(((1,1),(0,0)),((-1,-1),(0,0))))")
+    arena = cp.build_tree(game)
+    settings = SMALL_SETTINGS | {"schedule_iterations": 100, "learning_rate": 0.02}
+    algorithm = cp.algorithms.NFSPSAC(batch_size=64, average_batch_size=32, **settings)
+    state = algorithm.step(arena, algorithm.init(arena, 0), 60).state
+    graph = graph_from_tree(arena)
+    critics = [infoset_outputs(graph, critic.params, (0, 1)) for critic in state.response.critics]
+    for values in critics:
+        high, low = map(float, values[0])
+        assert high > 0.3 and abs(low) < 0.3 * high
+    assert np.any(critics[0] != critics[1])
+    policy, values = np.array([0.25, 0.75]), np.array([2.0, 4.0])
+    soft = soft_values(np.ones((1, 2), bool), values[None], 0.5, np.log(policy)[None])
+    assert soft[0] == pytest.approx(3.5 - 0.5 * (policy * np.log(policy)).sum())

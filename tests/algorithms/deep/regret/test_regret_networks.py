@@ -325,6 +325,20 @@ def test_a_reservoir_learns_too(kuhn):
     assert cp.exploitability(kuhn, policies["average"]) < 0.06
 
 
+@pytest.mark.parametrize("warm_start", [True, False])
+def test_networks_are_trained_from_scratch_without_a_warm_start(warm_start, kuhn):
+    """At a rate of zero, networks of consecutive fits differ only if they are drawn anew."""
+    algorithm = cp.algorithms.SDCFR(
+        learning_rate=0.0, warm_start=warm_start, num_traversals=2, train_steps=1, ensemble_size=0
+    )
+    weights, memory = [], algorithm.init(kuhn)
+    for _ in range(2):
+        memory = algorithm.step(kuhn, memory, 1)
+        weights.append([np.array(leaf) for leaf in jax.tree.leaves(memory.state.nets.params)])
+    changes = [np.abs(a - b).max() for a, b in zip(*weights, strict=True)]
+    assert (max(changes) == 0.0) == warm_start
+
+
 def test_fits_take_more_steps_as_the_memory_grows(kuhn):
     algorithm = cp.algorithms.SDCFR(
         num_traversals=5, train_steps=10, train_steps_power=0.5, ensemble_size=0

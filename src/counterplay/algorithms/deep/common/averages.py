@@ -17,6 +17,7 @@ import optax
 
 from counterplay.algorithms.deep.common import replay
 from counterplay.algorithms.deep.common.buffers import ReplayBuffer
+from counterplay.algorithms.deep.common.dedup import error_gradient, find_unique_rows
 from counterplay.algorithms.deep.common.episodes import Episodes
 from counterplay.algorithms.deep.common.graph import Graph
 from counterplay.algorithms.deep.common.jax_algorithm import JaxAlgorithm
@@ -26,6 +27,7 @@ from counterplay.algorithms.deep.common.networks import (
     new_nets,
     select_player,
     softmax,
+    stack_players,
 )
 from counterplay.algorithms.deep.common.training import (
     TrainState,
@@ -221,23 +223,40 @@ def train_average_network(
     buffer = replay.add_to_reservoir(graph, averages.reservoir, insert_key, items, valid)
     minibatch = replay.sample_minibatch(graph, buffer, draw_key, config.average_batch_size)
     batch_graph, infoset, (policy, weight) = minibatch
-    legal, owner = batch_graph.legal[infoset], batch_graph.infoset_player[infoset]
-
-    def loss(nets: Net) -> jax.Array:
-        total = jnp.zeros(())
-        for player in range(graph.num_players):
-            observation = batch_graph.observation[batch_graph.own_observation_row[infoset]]
-            logits = apply_net(select_player(nets, player), observation)
-            log_probs = jnp.log(jnp.maximum(softmax(logits, legal), 1e-30))
-            share = jnp.where(owner == player, weight, 0.0)
-            total -= (share[:, None] * policy * log_probs).sum() / share.sum().clip(1e-30)
-        return total
-
-    gradient = jax.grad(loss)(averages.network.params)
+    owner = batch_graph.infoset_player[infoset]
+    gradient = stack_players(
+        [
+            cross_entropy_gradient(
+                select_player(averages.network.params, player),
+                batch_graph,
+                infoset,
+                policy,
+                jnp.where(owner == player, weight, 0.0),
+            )
+            for player in range(graph.num_players)
+        ]
+    )
     step: Any = jax.vmap(
         lambda train_state, slope: apply_gradient(average_optimiser(config), train_state, slope)
     )
     return averages._replace(reservoir=buffer, network=step(averages.network, gradient))
+
+
+def cross_entropy_gradient(
+    net: Net, graph: Graph, infoset: jax.Array, policy: jax.Array, weight: jax.Array
+) -> Net:
+    """Return the gradient of the weighted mean cross-entropy of policies [B, A] at infosets [B].
+
+    The network is evaluated once per distinct infoset of positive weight. The gradient of the
+    logits is weight * (softmax - policy).
+    """
+    unique_rows = find_unique_rows(graph.own_observation_row[infoset], weight > 0)
+    share = (weight / weight.sum().clip(1e-30))[:, None]
+
+    def error(logits: jax.Array) -> jax.Array:
+        return share * (softmax(logits, graph.legal[infoset]) - policy)
+
+    return error_gradient(net, graph.observation, unique_rows, error)
 
 
 def reservoir_weights(
