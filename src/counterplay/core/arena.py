@@ -67,6 +67,45 @@ class SequenceForm(NamedTuple):
     weight: Floats  # [E] chance probability times the row player's utility
 
 
+class SweepForm(NamedTuple):
+    """A sequence form as sweeps read it: `SequenceForm`, with payoffs in tiles as well as rows.
+
+    A tile is a dense block of the payoff matrix: eight sequences of a player against the
+    sequences of the opponent in its columns. A sequence with payoffs has a row or is in a tile.
+    """
+
+    offset: Ints  # these fields are those of `SequenceForm`, with fewer rows
+    parent: Ints
+    player_infoset: Ints
+    player_row: Ints
+    row_offset: Ints
+    row_sequence: Ints
+    other: Ints
+    weight: Floats
+    player_tile: Ints  # [P + 1] first tile of each player
+    tile_sequence: Ints  # [T, 8] the player's sequences; a tile of fewer repeats its first
+    tile_offset: Ints  # [T + 1] first column of each tile
+    tile_column: Ints  # [C] the opponent's sequence of each column
+    tile_matrix: Ints  # [T] first row of each tile in `matrix`; tiles share equal ones
+    matrix: Floats  # [M, 8] weights as in `SequenceForm`, one row per column
+
+
+def plain_sweep_form(form: SequenceForm) -> SweepForm:
+    """Return the sweep form without tiles."""
+    arrays = (
+        np.zeros_like(form.player_row),
+        np.zeros((0, 8), np.uint32),
+        np.zeros(1, np.uint32),
+        np.zeros(0, np.uint32),
+        np.zeros(0, np.uint32),
+        np.zeros((0, 8)),
+    )
+    plain = SweepForm(*form, *arrays)
+    for array in plain:
+        array.flags.writeable = False  # as in all trees, so that kernels compile only once
+    return plain
+
+
 class Arena(Protocol):
     """A game in a form that algorithms run on."""
 

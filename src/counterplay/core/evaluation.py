@@ -137,7 +137,20 @@ def judge(arena: Subject, policy: Any = None) -> Judgement:
     arena, policy = on_arena(arena, policy)
     if not isinstance(policy, Policy) and hasattr(policy, "judge"):
         return policy.judge(arena)
-    return Judgement(*compute_best_responses(arena, form_probabilities(arena, policy))[:2])
+    probabilities = form_probabilities(arena, policy)
+    if isinstance(arena.form, SequenceForm):
+        return _judge_in_one_call(arena, probabilities)
+    return Judgement(*compute_best_responses(arena, probabilities)[:2])
+
+
+def _judge_in_one_call(arena: Any, probabilities: Floats) -> Judgement:
+    """Return the judgement of probabilities [F] on a tree, by one compiled call."""
+    size, num_players = probabilities.size + 1, arena.num_players
+    values, best_values = np.empty(num_players), np.empty(num_players)
+    reach = np.ones(size)  # the last is that of the empty sequence
+    arrays = (reach, np.empty(size), values, best_values)
+    sweeps.judge_values(arena.sweep_form, probabilities, *arrays)
+    return Judgement(values, best_values)
 
 
 def compute_best_responses(arena: SequenceArena, probabilities: Floats) -> BestResponses:
@@ -147,6 +160,7 @@ def compute_best_responses(arena: SequenceArena, probabilities: Floats) -> BestR
     tolerance = _form_tolerance(arena)
     result = BestResponses(np.zeros(arena.num_players), np.zeros(arena.num_players), response)
     if isinstance(form, SequenceForm):  # in one compiled call
+        form = arena.sweep_form
         sweeps.judge(form, tolerance, probabilities, reach, cf_value, response, *result[:2])
         return result
     levels = [arena.levels(player, arena.max_threads) for player in range(arena.num_players)]

@@ -195,7 +195,7 @@ def iterate(
         run = learner.run_alternating if alternating else learner.run_simultaneous
         assert run is not None
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
-        run(arena.form, factors, weights, *arrays)
+        run(arena.sweep_form, factors, weights, *arrays)
     else:
         for row, weight in zip(factors[0].tolist(), weights, strict=True):
             for player in range(arena.num_players):
