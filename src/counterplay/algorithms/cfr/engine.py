@@ -218,8 +218,15 @@ def compute_instant_regrets(
     """Set `cf_value` to a player's instant regrets against the others' `reach` [F + 1]."""
     form, policy, cf_value = arena.form, form_policy(arena, memory), memory.cf_value
     arena.gradient(player, reach, cf_value)
-    for parts in reversed(arena.levels(player, arena.max_threads)):
-        run_in_threads(lambda a, b: sweeps.backward_regret(form, a, b, policy, cf_value), parts)
+    levels = arena.levels(player, arena.max_threads)
+    if not isinstance(form, SequenceForm):
+        for parts in reversed(levels):
+            run_in_threads(lambda a, b: sweeps.backward_regret(form, a, b, policy, cf_value), parts)
+        return
+    grouped = arena.sweep_form
+    for parts in reversed(levels):
+        ranges = np.searchsorted(grouped.group[:, 0], parts).tolist()
+        run_in_threads(lambda a, b: sweeps.subtract_values(grouped, a, b, policy, cf_value), ranges)
 
 
 def update_regrets(

@@ -27,7 +27,7 @@ from counterplay.core.arena import (
     Ints,
     SequenceArena,
     SequenceForm,
-    plain_sweep_form,
+    group_infosets,
     row_lengths,
 )
 from counterplay.core.policy import uniform_policy
@@ -106,7 +106,7 @@ class RestrictedArena:
         # indices in the tree
         self.infosets, self.sequences = _reachable_infosets_and_sequences(tree, allowed_sequences)
         self.form = self._build_form()
-        self.sweep_form = plain_sweep_form(self.form)  # changes too often to search for tiles
+        self.sweep_form = group_infosets(self.form)
         self.offset = self.form.offset
         self.num_infosets, self.num_sequences = self.infosets.size, self.sequences.size
         self.infoset_player = tree.infoset_player[self.infosets]

@@ -26,6 +26,7 @@ from counterplay.core.arena import (
     Ints,
     SequenceForm,
     SweepForm,
+    group_infosets,
     row_lengths,
 )
 from counterplay.core.constant_sum import constant_of
@@ -141,10 +142,10 @@ class TreeArena:
 
     @cached_property
     def sweep_form(self) -> SweepForm:
-        """The sequence form with payoffs in tiles, which full-tree sweeps run on."""
+        """The sequence form with infosets in groups and payoffs in tiles, for full-tree sweeps."""
         from counterplay.arenas.tree.payoff_tiles import find_payoff_tiles
 
-        return find_payoff_tiles(self.form)
+        return find_payoff_tiles(group_infosets(self.form, self.level_blocks[:, 2:]))
 
     @property
     def utility_scale(self) -> float:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterplay.core.arena import Floats, Ints, SequenceForm, SweepForm, plain_sweep_form
+from counterplay.core.arena import Floats, Ints, SweepForm
 from counterplay.core.arena import row_lengths as lengths_of
 from counterplay.kernels.runtime.simd import NUM_LANES
 
@@ -31,19 +31,19 @@ class _Tiles(NamedTuple):
     matrix: Floats  # [M, 8] one row per column of a tile; equal tiles share their rows
 
 
-def find_payoff_tiles(form: SequenceForm) -> SweepForm:
+def find_payoff_tiles(form: SweepForm) -> SweepForm:
     """Return the form with its payoff rows collected in tiles, as far as that is faster.
 
     Sums have the same bits as those of the rows: columns are in the order of entries, and the
     missing entries of a tile are zeros.
     """
     if form.other.shape[1] != 1 or form.weight.size < MIN_ENTRIES:
-        return plain_sweep_form(form)
+        return form
     players = range(form.player_row.size - 1)
     parts = [_find_tiles(form, *form.player_row[p : p + 2].tolist()) for p in players]
     counts = [part.num_columns.size for part in parts]
     if not sum(counts):
-        return plain_sweep_form(form)
+        return form
     tiles = _join(parts)
     in_tile = np.zeros(form.row_sequence.size, bool)
     in_tile[tiles.row] = True
@@ -60,23 +60,21 @@ def find_payoff_tiles(form: SequenceForm) -> SweepForm:
     return tiled
 
 
-def _without_rows(form: SequenceForm, is_removed: Ints) -> SweepForm:
+def _without_rows(form: SweepForm, is_removed: Ints) -> SweepForm:
     """Return the form without some of its payoff rows [R]."""
     lengths, keeps = lengths_of(form.row_offset), ~is_removed
     keeps_entry = np.repeat(keeps, lengths)
     kept_before = np.append(0, np.cumsum(keeps))
-    return plain_sweep_form(
-        form._replace(
-            player_row=kept_before[form.player_row].astype(form.player_row.dtype),
-            row_offset=np.cumsum([0, *lengths[keeps]]).astype(form.row_offset.dtype),
-            row_sequence=form.row_sequence[keeps],
-            other=form.other[keeps_entry],
-            weight=form.weight[keeps_entry],
-        )
+    return form._replace(
+        player_row=kept_before[form.player_row].astype(form.player_row.dtype),
+        row_offset=np.cumsum([0, *lengths[keeps]]).astype(form.row_offset.dtype),
+        row_sequence=form.row_sequence[keeps],
+        other=form.other[keeps_entry],
+        weight=form.weight[keeps_entry],
     )
 
 
-def _find_tiles(form: SequenceForm, first_row: int, last_row: int) -> _Tiles:
+def _find_tiles(form: SweepForm, first_row: int, last_row: int) -> _Tiles:
     """Return the useful tiles of the rows of one player, those with few columns first."""
     row_offset = form.row_offset[first_row : last_row + 1].astype(np.int64)
     lengths = np.diff(row_offset)
@@ -115,7 +113,7 @@ def _connected_blocks(starts: Ints, lengths: Ints, other: Ints) -> tuple[Ints, I
     return block, nearest
 
 
-def _make_tiles(form: SequenceForm, order: Ints, tile_starts: Ints) -> _Tiles:
+def _make_tiles(form: SweepForm, order: Ints, tile_starts: Ints) -> _Tiles:
     """Return the useful tiles among the rows order[tile_starts[t] : tile_starts[t + 1]]."""
     sizes, first = np.diff(tile_starts), int(tile_starts[0])
     rows = order[first : int(tile_starts[-1])]

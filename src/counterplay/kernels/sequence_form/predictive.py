@@ -62,9 +62,8 @@ def alternate_averaged_prediction(
                 form, p, weights[t], reach, cf_value, policy, policy_sum
             )
             update_averaged_prediction(start, end, factors_t, cf_value, regret, policy)
-            sweeps.forward_matching(
-                form, form.player_infoset[p], form.player_infoset[p + 1], policy, reach
-            )
+            first, last = form.player_group[p], form.player_group[p + 1]
+            sweeps.match_groups(form, first, last, policy, reach)
 
 
 @kernel
@@ -410,9 +409,8 @@ def iterate_clairvoyant(form, factors, weights, reach, cf_value, regret, policy,
                 sweeps.add_average(0, size, weights[t], reach, policy_sum)
             for p in range(num_players):
                 sweeps.player_payoff(form, p, reach, cf_value)
-                sweeps.backward_regret(
-                    form, form.player_infoset[p], form.player_infoset[p + 1], policy, cf_value
-                )
+                first, last = form.player_group[p], form.player_group[p + 1]
+                sweeps.subtract_values(form, first, last, policy, cf_value)
             for s in range(size):
                 gain = cf_value[s] if abs(cf_value[s]) > tiny[s] else 0.0
                 trial[s] = regret[s] + table[t, 0] * units[s] * gain

@@ -14,10 +14,10 @@ import numpy as np
 from numpy import uint64
 
 from counterplay.kernels.runtime.jit import fma_kernel as kernel
+from counterplay.kernels.runtime.jit import fma_row_kernel as row_kernel
 from counterplay.kernels.runtime.simd import multiply_tile
 
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-INFOSETS_PER_PART = 128
 
 
 @kernel
@@ -119,27 +119,6 @@ def dot(start, end, x, y):
 
 
 @kernel
-def backward_max(form, first, last, cf_value):
-    """Add the best value of each infoset to `cf_value` [S + 1] of its parent, children first."""
-    offset, parent = form.offset, form.parent
-    i = uint64(last)
-    end = uint64(offset[i])
-    while i > uint64(first):
-        i -= ONE
-        s = uint64(offset[i])
-        best = cf_value[s]
-        if end - s == TWO:
-            best = max(best, cf_value[s + ONE])
-        elif end - s == THREE:
-            best = max(max(best, cf_value[s + ONE]), cf_value[s + TWO])
-        else:
-            for k in range(s + ONE, end):
-                best = max(best, cf_value[k])
-        cf_value[parent[i]] += best
-        end = s
-
-
-@kernel
 def backward_best(form, first, last, tolerance, cf_value, response):
     """Add the best value of each infoset to `cf_value` of its parent; set `response` [S + 1].
 
@@ -193,44 +172,154 @@ def backward_regret(form, first, last, policy, cf_value):
         end = s
 
 
+@row_kernel
+def match_pair(s, above, policy, reach):
+    """Match the regrets at the two sequences from `s`, and set `reach`.
+
+    A constant is added instead of a branch where both are zero, because the processor cannot
+    predict where that is.
+    """
+    x, y = policy[s], policy[s + ONE]
+    total = x + y
+    scale = 1.0 / (total if total > 0.0 else 1.0)
+    added = 0.0 if total > 0.0 else 0.5
+    x, y = scale * x + added, scale * y + added
+    policy[s], policy[s + ONE] = x, y
+    reach[s], reach[s + ONE] = above * x, above * y
+
+
+@row_kernel
+def match_triple(s, above, policy, reach):
+    """`match_pair` at three sequences."""
+    x, y, z = policy[s], policy[s + ONE], policy[s + TWO]
+    total = x + y + z
+    scale = 1.0 / (total if total > 0.0 else 1.0)
+    added = 0.0 if total > 0.0 else 1.0 / 3.0
+    x, y, z = scale * x + added, scale * y + added, scale * z + added
+    policy[s], policy[s + ONE], policy[s + TWO] = x, y, z
+    reach[s], reach[s + ONE], reach[s + TWO] = above * x, above * y, above * z
+
+
+@row_kernel
+def match_row(s, end, above, policy, reach):
+    """`match_pair` at the sequences `s` to `end`."""
+    total = 0.0
+    for k in range(s, end):
+        total += policy[k]
+    for k in range(s, end):
+        policy[k] = policy[k] / total if total > 0.0 else 1.0 / (end - s)
+        reach[k] = above * policy[k]
+
+
 @kernel
 def forward_matching(form, first, last, policy, reach):
-    """Normalise `policy`, which holds positive regrets, at each infoset, and set `reach`.
-
-    Where all regrets are zero the policy is uniform. Short infosets add a constant instead of
-    branching there, because the processor cannot predict where that is.
-    """
+    """Normalise `policy`, which holds positive regrets, at each infoset, and set `reach`."""
     offset, parent = form.offset, form.parent
     s = uint64(offset[first])
     for i in range(uint64(first), uint64(last)):
         end = uint64(offset[i + ONE])
         above = reach[parent[i]]
         if end - s == TWO:
-            x, y = policy[s], policy[s + ONE]
-            total = x + y
-            scale = 1.0 / (total if total > 0.0 else 1.0)
-            added = 0.0 if total > 0.0 else 0.5
-            x, y = scale * x + added, scale * y + added
-            policy[s], policy[s + ONE] = x, y
-            reach[s], reach[s + ONE] = above * x, above * y
+            match_pair(s, above, policy, reach)
         elif end - s == THREE:
-            x, y, z = policy[s], policy[s + ONE], policy[s + TWO]
-            total = x + y + z
-            scale = 1.0 / (total if total > 0.0 else 1.0)
-            added = 0.0 if total > 0.0 else 1.0 / 3.0
-            x, y, z = scale * x + added, scale * y + added, scale * z + added
-            policy[s], policy[s + ONE], policy[s + TWO] = x, y, z
-            reach[s], reach[s + ONE], reach[s + TWO] = above * x, above * y, above * z
+            match_triple(s, above, policy, reach)
         elif end - s == ONE:
             policy[s], reach[s] = 1.0, above
         else:
-            total = 0.0
-            for k in range(s, end):
-                total += policy[k]
-            for k in range(s, end):
-                policy[k] = policy[k] / total if total > 0.0 else 1.0 / (end - s)
-                reach[k] = above * policy[k]
+            match_row(s, end, above, policy, reach)
         s = end
+
+
+@kernel
+def multiply_groups(form, first, last, policy, reach):
+    """`forward` at the infosets of groups `first` to `last` of a `SweepForm`."""
+    group, start, above = form.group, form.group_start, form.group_parent
+    for g in range(first, last):
+        size = uint64(group[g, 2])
+        for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
+            s, r = uint64(start[k]), reach[above[k]]
+            for a in range(s, s + size):
+                reach[a] = r * policy[a]
+
+
+@kernel
+def match_groups(form, first, last, policy, reach):
+    """`forward_matching` at the infosets of groups `first` to `last` of a `SweepForm`."""
+    group, start, above = form.group, form.group_start, form.group_parent
+    for g in range(first, last):
+        size = uint64(group[g, 2])
+        if size == TWO:
+            for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
+                match_pair(uint64(start[k]), reach[above[k]], policy, reach)
+        elif size == THREE:
+            for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
+                match_triple(uint64(start[k]), reach[above[k]], policy, reach)
+        elif size == ONE:
+            for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
+                policy[start[k]], reach[start[k]] = 1.0, reach[above[k]]
+        else:
+            for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
+                s = uint64(start[k])
+                match_row(s, s + size, reach[above[k]], policy, reach)
+
+
+@kernel
+def subtract_values(form, first, last, policy, cf_value):
+    """`backward_regret` at the infosets of groups `first` to `last` of a `SweepForm`.
+
+    Values are added to their parents in the order of groups, also by threads.
+    """
+    group, start, above = form.group, form.group_start, form.group_parent
+    for g in range(last - 1, first - 1, -1):
+        size, stop = uint64(group[g, 2]), uint64(group[g, 0])
+        k = uint64(group[g, 1])
+        if size == TWO:
+            while k > stop:
+                k -= ONE
+                s = uint64(start[k])
+                x, y = cf_value[s], cf_value[s + ONE]
+                value = policy[s] * x + policy[s + ONE] * y
+                cf_value[s], cf_value[s + ONE] = x - value, y - value
+                cf_value[above[k]] += value
+        elif size == THREE:
+            while k > stop:
+                k -= ONE
+                s = uint64(start[k])
+                x, y, z = cf_value[s], cf_value[s + ONE], cf_value[s + TWO]
+                value = policy[s] * x + policy[s + ONE] * y + policy[s + TWO] * z
+                cf_value[s], cf_value[s + ONE], cf_value[s + TWO] = x - value, y - value, z - value
+                cf_value[above[k]] += value
+        elif size == ONE:
+            while k > stop:
+                k -= ONE
+                cf_value[above[k]] += cf_value[start[k]]
+                cf_value[start[k]] = 0.0
+        else:
+            while k > stop:
+                k -= ONE
+                s = uint64(start[k])
+                value = 0.0
+                for a in range(s, s + size):
+                    value += policy[a] * cf_value[a]
+                for a in range(s, s + size):
+                    cf_value[a] -= value
+                cf_value[above[k]] += value
+
+
+@kernel
+def add_maxima(form, first, last, cf_value):
+    """Add the best value of the infosets of groups `first` to `last` to that of their parents."""
+    group, start, above = form.group, form.group_start, form.group_parent
+    for g in range(last - 1, first - 1, -1):
+        size, stop = uint64(group[g, 2]), uint64(group[g, 0])
+        k = uint64(group[g, 1])
+        while k > stop:
+            k -= ONE
+            s = uint64(start[k])
+            best = cf_value[s]
+            for a in range(s + ONE, s + size):
+                best = max(best, cf_value[a])
+            cf_value[above[k]] += best
 
 
 @kernel
@@ -295,28 +384,10 @@ def compute_instant_regrets(form, p, weight, reach, cf_value, policy, policy_sum
     """
     first, last = form.player_infoset[p], form.player_infoset[p + 1]
     player_payoff(form, p, reach, cf_value)
-    backward_regret(form, first, last, policy, cf_value)
+    subtract_values(form, form.player_group[p], form.player_group[p + 1], policy, cf_value)
     start, end = form.offset[first], form.offset[last]
     add_average(start, end, weight, reach, policy_sum)
     return start, end
-
-
-@kernel
-def update_player(form, p, weight, factors, reach, cf_value, regret, policy, policy_sum):
-    """Add player `p`'s policy to the average, and its instant regrets to `regret`.
-
-    Sets `policy` as `update_regret_matching` does, for `forward_matching`. Some infosets at a time
-    go through all steps, because their numbers are then in the nearest cache.
-    """
-    offset, last = form.offset, form.player_infoset[p + 1]
-    player_payoff(form, p, reach, cf_value)
-    while last > form.player_infoset[p]:
-        first = max(last - INFOSETS_PER_PART, form.player_infoset[p])
-        backward_regret(form, first, last, policy, cf_value)
-        start, end = offset[first], offset[last]
-        add_average(start, end, weight, reach, policy_sum)
-        update_regret_matching(start, end, factors, cf_value, regret, policy)
-        last = first
 
 
 @kernel
@@ -331,12 +402,11 @@ def alternate_matching(form, factors, weights, reach, cf_value, regret, policy, 
     for t in range(discounts.shape[0]):
         factors_t = (discounts[t, 0], discounts[t, 1], discounts[t, 2], tiny)
         for p in range(form.player_row.size - 1):
-            update_player(
-                form, p, weights[t], factors_t, reach, cf_value, regret, policy, policy_sum
+            start, end = compute_instant_regrets(
+                form, p, weights[t], reach, cf_value, policy, policy_sum
             )
-            forward_matching(
-                form, form.player_infoset[p], form.player_infoset[p + 1], policy, reach
-            )
+            update_regret_matching(start, end, factors_t, cf_value, regret, policy)
+            match_groups(form, form.player_group[p], form.player_group[p + 1], policy, reach)
 
 
 @kernel
@@ -346,10 +416,11 @@ def simultaneous_matching(form, factors, weights, reach, cf_value, regret, polic
     for t in range(discounts.shape[0]):
         factors_t = (discounts[t, 0], discounts[t, 1], discounts[t, 2], tiny)
         for p in range(form.player_row.size - 1):
-            update_player(
-                form, p, weights[t], factors_t, reach, cf_value, regret, policy, policy_sum
+            start, end = compute_instant_regrets(
+                form, p, weights[t], reach, cf_value, policy, policy_sum
             )
-        forward_matching(form, 0, form.parent.size, policy, reach)
+            update_regret_matching(start, end, factors_t, cf_value, regret, policy)
+        match_groups(form, 0, form.group.shape[0], policy, reach)
 
 
 @kernel
@@ -394,13 +465,13 @@ def judge(form, tolerance, policy, reach, cf_value, response, value, best):
 @kernel
 def judge_values(form, policy, reach, cf_value, value, best):
     """Set each player's `value` [P] and `best` response value [P]: `judge` without responses."""
-    forward(form, 0, form.parent.size, policy, reach)
+    multiply_groups(form, 0, form.group.shape[0], policy, reach)
     for p in range(value.size):
         first, last = form.player_infoset[p], form.player_infoset[p + 1]
         player_payoff(form, p, reach, cf_value)
         own = dot(form.offset[first], form.offset[last], reach, cf_value)
         value[p] = cf_value[cf_value.size - 1] + own
-        backward_max(form, first, last, cf_value)
+        add_maxima(form, form.player_group[p], form.player_group[p + 1], cf_value)
         best[p] = cf_value[cf_value.size - 1]
 
 
