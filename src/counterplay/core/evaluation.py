@@ -39,7 +39,7 @@ class Judgement:
     @property
     def nash_conv(self) -> float:
         """The sum over players of the gain of a best response."""
-        return float(np.maximum(self.best_values - self.values, 0.0).sum())
+        return sum([max(gain, 0.0) for gain in (self.best_values - self.values).tolist()], 0.0)
 
     @property
     def exploitability(self) -> float:
@@ -147,9 +147,9 @@ def _judge_in_one_call(arena: Any, probabilities: Floats) -> Judgement:
     """Return the judgement of probabilities [F] on a tree, by one compiled call."""
     size, num_players = probabilities.size + 1, arena.num_players
     values, best_values = np.empty(num_players), np.empty(num_players)
-    reach = np.ones(size)  # the last is that of the empty sequence
-    arrays = (reach, np.empty(size), values, best_values)
-    sweeps.judge_values(arena.sweep_form, probabilities, *arrays)
+    reach, cf_value = np.empty(size), np.empty(size)
+    reach[-1] = 1.0  # of the empty sequence
+    sweeps.judge_values(arena.sweep_form, probabilities, reach, cf_value, values, best_values)
     return Judgement(values, best_values)
 
 

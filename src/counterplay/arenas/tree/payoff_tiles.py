@@ -16,7 +16,7 @@ from counterplay.core.arena import row_lengths as lengths_of
 from counterplay.kernels.runtime.simd import NUM_LANES
 
 MIN_ENTRIES = 500  # smaller forms fit into the nearest cache and keep their rows
-MIN_SAVED_ENTRIES = 10  # a tile costs about as much as this number of entries, beside its columns
+MIN_SAVED_ENTRIES = 4  # a tile costs about as much as this number of entries, beside its columns
 MAX_CHUNK_ENTRIES = 1 << 21  # entries that are sorted at a time, which bounds the memory
 MAX_ROUNDS = 12  # of the search for connected blocks
 

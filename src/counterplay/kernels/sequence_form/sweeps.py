@@ -42,7 +42,14 @@ def payoff(form, first, last, reach, cf_value):
     for r in range(uint64(first), uint64(last)):
         end = uint64(row_offset[r + ONE])
         total = 0.0
-        if num_others == 1:
+        if num_others == 1 and end - e == ONE:
+            total += weight[e] * reach[other[e, 0]]
+            e = end
+        elif num_others == 1 and end - e == TWO:
+            total += weight[e] * reach[other[e, 0]]
+            total += weight[e + ONE] * reach[other[e + ONE, 0]]
+            e = end
+        elif num_others == 1:
             while e < end:
                 total += weight[e] * reach[other[e, 0]]
                 e += ONE
@@ -236,10 +243,15 @@ def multiply_groups(form, first, last, policy, reach):
     group, start, above = form.group, form.group_start, form.group_parent
     for g in range(first, last):
         size = uint64(group[g, 2])
-        for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
-            s, r = uint64(start[k]), reach[above[k]]
-            for a in range(s, s + size):
-                reach[a] = r * policy[a]
+        if size == TWO:
+            for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
+                s, r = uint64(start[k]), reach[above[k]]
+                reach[s], reach[s + ONE] = r * policy[s], r * policy[s + ONE]
+        else:
+            for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
+                s, r = uint64(start[k]), reach[above[k]]
+                for a in range(s, s + size):
+                    reach[a] = r * policy[a]
 
 
 @kernel
@@ -313,13 +325,19 @@ def add_maxima(form, first, last, cf_value):
     for g in range(last - 1, first - 1, -1):
         size, stop = uint64(group[g, 2]), uint64(group[g, 0])
         k = uint64(group[g, 1])
-        while k > stop:
-            k -= ONE
-            s = uint64(start[k])
-            best = cf_value[s]
-            for a in range(s + ONE, s + size):
-                best = max(best, cf_value[a])
-            cf_value[above[k]] += best
+        if size == TWO:
+            while k > stop:
+                k -= ONE
+                x, y = cf_value[start[k]], cf_value[start[k] + ONE]
+                cf_value[above[k]] += x if x > y else y
+        else:
+            while k > stop:
+                k -= ONE
+                s = uint64(start[k])
+                best = cf_value[s]
+                for a in range(s + ONE, s + size):
+                    best = cf_value[a] if cf_value[a] > best else best
+                cf_value[above[k]] += best
 
 
 @kernel
