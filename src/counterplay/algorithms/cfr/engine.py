@@ -163,7 +163,13 @@ def new_memory(arena: SequenceArena, num_averages: int = 1) -> RegretMemory:
         reach=np.ones(size),
         cf_value=np.zeros(size),
     )
-    sweeps.forward(arena.form, 0, arena.form.parent.size, form_policy(arena, memory), memory.reach)
+    policy, form = form_policy(arena, memory), arena.form
+    if isinstance(form, SequenceForm):
+        form, policy = arena.sweep_form, policy.view()
+        policy.flags.writeable = False  # the array type of judgements, so that one compilation does
+        sweeps.multiply_groups(form, 0, len(form.group), policy, memory.reach)
+    else:
+        sweeps.forward(form, 0, form.parent.size, policy, memory.reach)
     return memory
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy import uint64
 
+from counterplay.kernels.runtime.jit import fma_call_kernel as call_kernel
 from counterplay.kernels.runtime.jit import fma_kernel as kernel
-from counterplay.kernels.runtime.jit import fma_row_kernel as row_kernel
 from counterplay.kernels.runtime.simd import multiply_tile
 
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
@@ -73,12 +73,10 @@ def tile_payoff(form, first, last, reach, cf_value):
     offset, column = form.tile_offset, form.tile_column
     for t in range(uint64(first), uint64(last)):
         end = offset[t + ONE]
-        multiply_tile(
-            matrix, tile_matrix[t], column, offset[t], end, reach, sequence, t, cf_value
-        )
+        multiply_tile(matrix, tile_matrix[t], column, offset[t], end, reach, sequence, t, cf_value)
 
 
-@kernel
+@call_kernel
 def player_payoff(form, player, reach, cf_value):
     """Set the player's part of `cf_value` [S + 1], and its last entry, from all terminals.
 
@@ -179,45 +177,6 @@ def backward_regret(form, first, last, policy, cf_value):
         end = s
 
 
-@row_kernel
-def match_pair(s, above, policy, reach):
-    """Match the regrets at the two sequences from `s`, and set `reach`.
-
-    A constant is added instead of a branch where both are zero, because the processor cannot
-    predict where that is.
-    """
-    x, y = policy[s], policy[s + ONE]
-    total = x + y
-    scale = 1.0 / (total if total > 0.0 else 1.0)
-    added = 0.0 if total > 0.0 else 0.5
-    x, y = scale * x + added, scale * y + added
-    policy[s], policy[s + ONE] = x, y
-    reach[s], reach[s + ONE] = above * x, above * y
-
-
-@row_kernel
-def match_triple(s, above, policy, reach):
-    """`match_pair` at three sequences."""
-    x, y, z = policy[s], policy[s + ONE], policy[s + TWO]
-    total = x + y + z
-    scale = 1.0 / (total if total > 0.0 else 1.0)
-    added = 0.0 if total > 0.0 else 1.0 / 3.0
-    x, y, z = scale * x + added, scale * y + added, scale * z + added
-    policy[s], policy[s + ONE], policy[s + TWO] = x, y, z
-    reach[s], reach[s + ONE], reach[s + TWO] = above * x, above * y, above * z
-
-
-@row_kernel
-def match_row(s, end, above, policy, reach):
-    """`match_pair` at the sequences `s` to `end`."""
-    total = 0.0
-    for k in range(s, end):
-        total += policy[k]
-    for k in range(s, end):
-        policy[k] = policy[k] / total if total > 0.0 else 1.0 / (end - s)
-        reach[k] = above * policy[k]
-
-
 @kernel
 def forward_matching(form, first, last, policy, reach):
     """Normalise `policy`, which holds positive regrets, at each infoset, and set `reach`."""
@@ -227,13 +186,32 @@ def forward_matching(form, first, last, policy, reach):
         end = uint64(offset[i + ONE])
         above = reach[parent[i]]
         if end - s == TWO:
-            match_pair(s, above, policy, reach)
+            x, y = policy[s], policy[s + ONE]
+            total = x + y
+            if total > 0.0:
+                scale = 1.0 / total
+                x, y = scale * x, scale * y
+            else:
+                x, y = 0.5, 0.5
+            policy[s], policy[s + ONE] = x, y
+            reach[s], reach[s + ONE] = above * x, above * y
         elif end - s == THREE:
-            match_triple(s, above, policy, reach)
-        elif end - s == ONE:
-            policy[s], reach[s] = 1.0, above
+            x, y, z = policy[s], policy[s + ONE], policy[s + TWO]
+            total = x + y + z
+            if total > 0.0:
+                scale = 1.0 / total
+                x, y, z = scale * x, scale * y, scale * z
+            else:
+                x, y, z = 1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0
+            policy[s], policy[s + ONE], policy[s + TWO] = x, y, z
+            reach[s], reach[s + ONE], reach[s + TWO] = above * x, above * y, above * z
         else:
-            match_row(s, end, above, policy, reach)
+            total = 0.0
+            for k in range(s, end):
+                total += policy[k]
+            for k in range(s, end):
+                policy[k] = policy[k] / total if total > 0.0 else 1.0 / (end - s)
+                reach[k] = above * policy[k]
         s = end
 
 
@@ -256,23 +234,46 @@ def multiply_groups(form, first, last, policy, reach):
 
 @kernel
 def match_groups(form, first, last, policy, reach):
-    """`forward_matching` at the infosets of groups `first` to `last` of a `SweepForm`."""
+    """`forward_matching` at the infosets of groups `first` to `last` of a `SweepForm`.
+
+    A constant is added instead of a branch where all regrets are zero, because the processor
+    cannot predict where that is.
+    """
     group, start, above = form.group, form.group_start, form.group_parent
     for g in range(first, last):
         size = uint64(group[g, 2])
         if size == TWO:
             for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
-                match_pair(uint64(start[k]), reach[above[k]], policy, reach)
+                s, r = uint64(start[k]), reach[above[k]]
+                x, y = policy[s], policy[s + ONE]
+                total = x + y
+                scale = 1.0 / (total if total > 0.0 else 1.0)
+                added = 0.0 if total > 0.0 else 0.5
+                x, y = scale * x + added, scale * y + added
+                policy[s], policy[s + ONE] = x, y
+                reach[s], reach[s + ONE] = r * x, r * y
         elif size == THREE:
             for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
-                match_triple(uint64(start[k]), reach[above[k]], policy, reach)
+                s, r = uint64(start[k]), reach[above[k]]
+                x, y, z = policy[s], policy[s + ONE], policy[s + TWO]
+                total = x + y + z
+                scale = 1.0 / (total if total > 0.0 else 1.0)
+                added = 0.0 if total > 0.0 else 1.0 / 3.0
+                x, y, z = scale * x + added, scale * y + added, scale * z + added
+                policy[s], policy[s + ONE], policy[s + TWO] = x, y, z
+                reach[s], reach[s + ONE], reach[s + TWO] = r * x, r * y, r * z
         elif size == ONE:
             for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
                 policy[start[k]], reach[start[k]] = 1.0, reach[above[k]]
         else:
             for k in range(uint64(group[g, 0]), uint64(group[g, 1])):
-                s = uint64(start[k])
-                match_row(s, s + size, reach[above[k]], policy, reach)
+                s, r = uint64(start[k]), reach[above[k]]
+                total = 0.0
+                for a in range(s, s + size):
+                    total += policy[a]
+                for a in range(s, s + size):
+                    policy[a] = policy[a] / total if total > 0.0 else 1.0 / size
+                    reach[a] = r * policy[a]
 
 
 @kernel
@@ -394,7 +395,7 @@ def update_hedge(start, end, factors, instant, regret, policy):
         policy[s] = factors[0] * regret[s]
 
 
-@kernel
+@call_kernel
 def compute_instant_regrets(form, p, weight, reach, cf_value, policy, policy_sum):
     """Set `cf_value` to the instant regrets of player `p` and add its policy to the average.
 
