@@ -7,6 +7,7 @@ equal, and a tile of eight rows needs each opponent's reach once instead of once
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -89,8 +90,7 @@ def _find_tiles(form: SweepForm, first_row: int, last_row: int) -> _Tiles:
     chunk = num_entries[:-1] // MAX_CHUNK_ENTRIES
     cuts = [0, *(np.flatnonzero(np.diff(chunk)) + 1).tolist(), tile_starts.size - 1]
     parts = [
-        _make_tiles(form, first_row + order, tile_starts[a : b + 1])
-        for a, b in zip(cuts, cuts[1:], strict=False)
+        _make_tiles(form, first_row + order, tile_starts[a : b + 1]) for a, b in pairwise(cuts)
     ]
     return _sort_by_columns(_join(parts))
 
