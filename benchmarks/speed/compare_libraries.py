@@ -135,13 +135,13 @@ def compare_exploitability() -> None:
     policy, uniform = cp.uniform_policy(tree), pyspiel.UniformRandomPolicy(game)
 
     def ours() -> None:
-        for _ in range(100):
+        for _ in range(2000):
             cp.exploitability(tree, policy)
 
     def theirs() -> None:
         pyspiel.exploitability(game, uniform)
 
-    compare("exploitability, leduc_poker", "OpenSpiel", (ours, 100), (theirs, 1))
+    compare("exploitability, leduc_poker", "OpenSpiel", (ours, 2000), (theirs, 1))
 
 
 def compare_threads() -> None:

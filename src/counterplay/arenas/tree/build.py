@@ -186,15 +186,13 @@ class _RulesTreeWalk(TreeBuilder):
         add_action, add_depth = self.action.append, self.depth.append
         add_chance, add_infoset = self.chance.append, self.infoset.append
         first, game_infoset = self.first_sequence, self.game_infoset
-        add_lasts, add_reach = self.last_sequence.extend, self.chance_reach.append
-        add_utilities, num_players = self.utility.extend, self.num_players
         # state, parent, action, depth, probability of the action, chance's reach, last sequences
         stack: list[Any] = []
         pop, push = stack.pop, stack.append
         node, next_check = -1, min(FIRST_CHECK_NODES, MAX_NODES_BETWEEN_CHECKS)
         state: State = None
         try:
-            stack.append((game.initial_state(), -1, -1, 0, 1.0, 1.0, (-1,) * num_players))
+            stack.append((game.initial_state(), -1, -1, 0, 1.0, 1.0, (-1,) * game.num_players))
             while stack:
                 state, parent, action, depth, chance, reach, last = pop()
                 node += 1
@@ -217,34 +215,16 @@ class _RulesTreeWalk(TreeBuilder):
                     if actions != first_actions:
                         self.fail(node, infoset_actions_problem(key, actions, first_actions))
                     add_infoset(infoset)
+                    before, after = last[:player], last[player + 1 :]
                     sequence = first[infoset + 1]
-                    if num_players == 2:  # tuples of two are made three times as fast
-                        other = last[1 - player]
-                        for action in first_actions[::-1]:
-                            sequence -= 1
-                            child = next_state(state, action)
-                            lasts = (other, sequence) if player else (sequence, other)
-                            push((child, node, action, depth, 1.0, reach, lasts))
-                    else:
-                        before, after = last[:player], last[player + 1 :]
-                        for action in first_actions[::-1]:
-                            sequence -= 1
-                            child = next_state(state, action)
-                            lasts = (*before, sequence, *after)
-                            push((child, node, action, depth, 1.0, reach, lasts))
+                    for action in first_actions[::-1]:
+                        sequence -= 1
+                        child = next_state(state, action)
+                        lasts = (*before, sequence, *after)
+                        push((child, node, action, depth, 1.0, reach, lasts))
                 elif player == TERMINAL:
                     add_infoset(-1)
-                    values = utilities(state)
-                    if len(values) != num_players:
-                        self.fail(node, utilities_problem(values, num_players))
-                    add_lasts(last)
-                    add_reach(reach)
-                    add_utilities(values)
-                    total = sum(values)
-                    if total - total != 0.0:  # true for infinity and NaN only
-                        problem = utilities_problem(values, num_players)
-                        self.fail(node, problem or f"utilities {tuple(values)} have no finite sum")
-                    continue  # the number of known nodes has not changed
+                    self.add_terminal(node, utilities(state), reach, last)
                 else:
                     add_infoset(-1)
                     for action, p in self.check_outcomes(node, state, player):
@@ -307,6 +287,17 @@ class _RulesTreeWalk(TreeBuilder):
             self.checked_outcomes.add(actions)
         outcomes.reverse()
         return outcomes
+
+    def add_terminal(self, node: int, utilities: Any, reach: float, last: tuple[int, ...]) -> None:
+        if len(utilities) != self.game.num_players:
+            self.fail(node, utilities_problem(utilities, self.num_players))
+        self.last_sequence.extend(last)
+        self.chance_reach.append(reach)
+        self.utility.extend(utilities)
+        total = sum(utilities)
+        if total - total != 0.0:  # true for infinity and NaN only
+            problem = utilities_problem(utilities, self.num_players)
+            self.fail(node, problem or f"utilities {tuple(utilities)} have no finite sum")
 
     def check_scale(self) -> None:
         """Raise GameError if sums of utilities over iterations would overflow or underflow."""

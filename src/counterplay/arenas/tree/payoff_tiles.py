@@ -80,7 +80,7 @@ def _find_tiles(form: SweepForm, first_row: int, last_row: int) -> _Tiles:
     row_offset = form.row_offset[first_row : last_row + 1].astype(np.int64)
     lengths = np.diff(row_offset)
     other = form.other[row_offset[0] : row_offset[-1], 0]
-    block, nearest = _connected_blocks(row_offset[:-1] - row_offset[0], lengths, other)
+    block, nearest = _find_blocks(row_offset[:-1] - row_offset[0], lengths, other)
     order = np.lexsort((form.row_sequence[first_row:last_row], nearest, block))
     starts = np.flatnonzero(np.diff(block[order], prepend=-1))
     position = np.arange(order.size)
@@ -95,7 +95,7 @@ def _find_tiles(form: SweepForm, first_row: int, last_row: int) -> _Tiles:
     return _sort_by_columns(_join(parts))
 
 
-def _connected_blocks(starts: Ints, lengths: Ints, other: Ints) -> tuple[Ints, Ints]:
+def _find_blocks(starts: Ints, lengths: Ints, other: Ints) -> tuple[Ints, Ints]:
     """Return a number of each row's block and the least opponent's sequence of the row.
 
     Rows with a common column belong to the same block. In large blocks of thin connections the
