@@ -153,7 +153,7 @@ def _judge_in_one_call(arena: Any, probabilities: Floats) -> Judgement:
     return Judgement(values, best_values)
 
 
-def compute_best_responses(arena: SequenceArena, probabilities: Floats) -> BestResponses:
+def compute_best_responses(arena: Any, probabilities: Floats) -> BestResponses:
     """Return the best responses to probabilities [F] that are aligned with the arena's form."""
     form, size = arena.form, int(arena.form.offset[-1]) + 1
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)

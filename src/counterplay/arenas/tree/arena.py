@@ -315,7 +315,8 @@ class TreeArena:
             (sweeps.payoff, form.player_row),
             (sweeps.tile_payoff, form.player_tile),
         ):
-            parts = split_evenly(*offset[player : player + 2].tolist(), count)
+            first, last = offset[player : player + 2].tolist()
+            parts = split_evenly(first, last, count)
             run_in_threads(partial(kernel, form, reach=reach, cf_value=cf_value), parts)
 
     @property
