@@ -2,8 +2,10 @@
 
     make bench                          (or: python -m benchmarks.speed.compare_libraries --write)
 
-Each row is a ratio from one process on one thread: the two programs take turns, and the medians of
-several turns are compared. `--write` stores the table in benchmarks/speed/compare_libraries.md.
+Each row is a ratio from one process on one thread: after a warm-up the two programs take turns, and
+the medians of several turns are compared. Ratios are of processor time, which a busy machine
+changes least; rows without a ratio, and that of two threads, are wall-clock time. `--write` stores
+the table in benchmarks/speed/compare_libraries.md.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from benchmarks.timing import (
 
 REPORT = Path(__file__).with_suffix(".md")
 NUM_TURNS = 7
+NUM_WARM_UPS = 2
 COLUMNS = ["task", "Counterplay", "compared with", "ratio or rate"]
 rows: list[list[str]] = []
 
@@ -60,9 +63,9 @@ def compare(
 ) -> None:
     """Add a row. Each side is a function and how often it does the task in one call."""
     works, counts = zip(ours, theirs, strict=True)
-    for work in works:
+    for work in works * NUM_WARM_UPS:
         work()
-    times = time_in_turns(works, NUM_TURNS, time.perf_counter)
+    times = time_in_turns(works, NUM_TURNS)
     mine, other = (median(part) / count for part, count in zip(times, counts, strict=True))
     add_row(task, mine, f"{library} {format_seconds(other)}", f"{other / mine:,.0f}x")
 
@@ -132,13 +135,13 @@ def compare_exploitability() -> None:
     policy, uniform = cp.uniform_policy(tree), pyspiel.UniformRandomPolicy(game)
 
     def ours() -> None:
-        for _ in range(100):
+        for _ in range(2000):
             cp.exploitability(tree, policy)
 
     def theirs() -> None:
         pyspiel.exploitability(game, uniform)
 
-    compare("exploitability, leduc_poker", "OpenSpiel", (ours, 100), (theirs, 1))
+    compare("exploitability, leduc_poker", "OpenSpiel", (ours, 2000), (theirs, 1))
 
 
 def compare_threads() -> None:

@@ -46,11 +46,13 @@ TASKS_BY_GROUP = {
         if game != "liars_dice" or name != "chance_sampling"
     ],
     "solve": [f"solve {name} kuhn_poker" for name in ("cfr", "cfr_plus", "external_sampling")],
+    "judge": [f"judge {game}" for game in (*GAMES, "goofspiel")],
+    "build": [f"build {game}" for game in ("leduc_poker", "goofspiel", "kuhn_poker(players=4)")],
     "deep": [f"deep {game}" for game in DEEP_CONFIGS],
 }
 
 
-def load_task(task: str, checkout: Path) -> Callable[[int], None]:
+def load_task(task: str, checkout: Path) -> Callable[[int], object]:
     """Return a function that does the task a number of times."""
     import counterplay as cp
 
@@ -64,6 +66,11 @@ def load_task(task: str, checkout: Path) -> Callable[[int], None]:
                 cp.solve(tree, algorithm, iterations=1000)
 
         return solve
+    if kind == "judge":
+        policy = cp.random_policy(tree)
+        return lambda repeats: [cp.exploitability(tree, policy) for _ in range(repeats)]
+    if kind == "build":
+        return lambda repeats: [cp.build_tree(names[-1]) for _ in range(repeats)]
     if kind == "deep":
         from counterplay.experiment.config import load_config
 
@@ -85,7 +92,7 @@ def load_task(task: str, checkout: Path) -> Callable[[int], None]:
 
 def serve(checkout: Path) -> None:
     """Read tasks with a number of repeats from stdin; answer each with processor seconds."""
-    works: dict[str, Callable[[int], None]] = {}
+    works: dict[str, Callable[[int], object]] = {}
     for line in sys.stdin:
         task, _, repeats = line.strip().rpartition(" ")
         if task not in works:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -38,7 +39,7 @@ def lazy_exports(
         if name not in module_by_name:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:
-            return getattr(importlib.import_module(module_by_name[name]), name)
+            value = getattr(importlib.import_module(module_by_name[name]), name)
         except ModuleNotFoundError as error:
             advice = missing_package_advice(name, error)
             if not advice:
@@ -48,6 +49,8 @@ def lazy_exports(
             if not isinstance(error.__cause__, ModuleNotFoundError):
                 raise
             return MissingExtra(name, str(error))
+        setattr(sys.modules[package], name, value)  # so that the next access is no call
+        return value
 
     get.module_by_name = module_by_name  # type: ignore[attr-defined]  # read by tools/exports.py
     public = sorted(module_by_name)

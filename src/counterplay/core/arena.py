@@ -67,6 +67,70 @@ class SequenceForm(NamedTuple):
     weight: Floats  # [E] chance probability times the row player's utility
 
 
+class SweepForm(NamedTuple):
+    """A sequence form as sweeps read it: `SequenceForm` with infosets in groups, payoffs in tiles.
+
+    A group is a range of the infosets of a level with equally many actions, so that sweeps need
+    no branch per infoset. A tile is a dense block of the payoff matrix: eight sequences of a
+    player against the sequences of the opponent in its columns. A sequence with payoffs has a row
+    or is in a tile.
+    """
+
+    offset: Ints  # these fields are those of `SequenceForm`, with fewer rows
+    parent: Ints
+    player_infoset: Ints
+    player_row: Ints
+    row_offset: Ints
+    row_sequence: Ints
+    other: Ints
+    weight: Floats
+    player_group: Ints  # [P + 1] first group of each player
+    group: Ints  # [G, 3] first place, end, number of actions; parents come first
+    group_start: Ints  # [I] first sequence of the infoset in each place
+    group_parent: Ints  # [I] the sequence before it
+    player_tile: Ints  # [P + 1] first tile of each player
+    tile_sequence: Ints  # [T, 8] the player's sequences; a tile of fewer repeats its first
+    tile_offset: Ints  # [T + 1] first column of each tile
+    tile_column: Ints  # [C] the opponent's sequence of each column
+    tile_matrix: Ints  # [T] first row of each tile in `matrix`; tiles share equal ones
+    matrix: Floats  # [M, 8] weights as in `SequenceForm`, one row per column
+
+
+def group_infosets(form: SequenceForm, blocks: Ints | None = None) -> SweepForm:
+    """Return the sweep form without tiles.
+
+    Args:
+        form: the sequence form.
+        blocks: [B, 2] ranges of infosets within which their order is free, in ascending order; by
+            default it is nowhere.
+    """
+    counts = row_lengths(form.offset)
+    block = np.searchsorted(form.player_infoset, np.arange(counts.size), side="right")
+    order = np.arange(counts.size)
+    if blocks is not None:
+        block = np.repeat(np.arange(len(blocks)), blocks[:, 1] - blocks[:, 0])
+        order = np.lexsort((counts, block))
+    changes = np.diff(counts[order], prepend=-1) | np.diff(block, prepend=-1)
+    first = np.flatnonzero(changes)
+    group = np.stack([first, np.append(first, counts.size)[1:], counts[order][first]], axis=1)
+    grouped = SweepForm(
+        *form,
+        player_group=np.searchsorted(first, form.player_infoset).astype(form.player_row.dtype),
+        group=group,
+        group_start=form.offset[order],
+        group_parent=form.parent[order],
+        player_tile=np.zeros_like(form.player_row),
+        tile_sequence=np.zeros((0, 8), np.uint32),
+        tile_offset=np.zeros(1, np.uint32),
+        tile_column=np.zeros(0, np.uint32),
+        tile_matrix=np.zeros(0, np.uint32),
+        matrix=np.zeros((0, 8)),
+    )
+    for array in grouped:
+        array.flags.writeable = False  # as in all trees, so that kernels compile only once
+    return grouped
+
+
 class Arena(Protocol):
     """A game in a form that algorithms run on."""
 

@@ -39,7 +39,7 @@ class Judgement:
     @property
     def nash_conv(self) -> float:
         """The sum over players of the gain of a best response."""
-        return float(np.maximum(self.best_values - self.values, 0.0).sum())
+        return sum([max(gain, 0.0) for gain in (self.best_values - self.values).tolist()], 0.0)
 
     @property
     def exploitability(self) -> float:
@@ -137,16 +137,30 @@ def judge(arena: Subject, policy: Any = None) -> Judgement:
     arena, policy = on_arena(arena, policy)
     if not isinstance(policy, Policy) and hasattr(policy, "judge"):
         return policy.judge(arena)
-    return Judgement(*compute_best_responses(arena, form_probabilities(arena, policy))[:2])
+    probabilities = form_probabilities(arena, policy)
+    if isinstance(arena.form, SequenceForm):
+        return _judge_in_one_call(arena, probabilities)
+    return Judgement(*compute_best_responses(arena, probabilities)[:2])
 
 
-def compute_best_responses(arena: SequenceArena, probabilities: Floats) -> BestResponses:
+def _judge_in_one_call(arena: Any, probabilities: Floats) -> Judgement:
+    """Return the judgement of probabilities [F] on a tree, by one compiled call."""
+    size, num_players = probabilities.size + 1, arena.num_players
+    values, best_values = np.empty(num_players), np.empty(num_players)
+    reach, cf_value = np.empty(size), np.empty(size)
+    reach[-1] = 1.0  # of the empty sequence
+    sweeps.judge_values(arena.sweep_form, probabilities, reach, cf_value, values, best_values)
+    return Judgement(values, best_values)
+
+
+def compute_best_responses(arena: Any, probabilities: Floats) -> BestResponses:
     """Return the best responses to probabilities [F] that are aligned with the arena's form."""
     form, size = arena.form, int(arena.form.offset[-1]) + 1
     reach, cf_value, response = np.ones(size), np.zeros(size), np.zeros(size)
     tolerance = _form_tolerance(arena)
     result = BestResponses(np.zeros(arena.num_players), np.zeros(arena.num_players), response)
     if isinstance(form, SequenceForm):  # in one compiled call
+        form = arena.sweep_form
         sweeps.judge(form, tolerance, probabilities, reach, cf_value, response, *result[:2])
         return result
     levels = [arena.levels(player, arena.max_threads) for player in range(arena.num_players)]

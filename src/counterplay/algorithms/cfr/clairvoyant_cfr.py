@@ -54,6 +54,6 @@ class ClairvoyantCFR(RegretMinimiser):
             table, self.fixed_point_steps, 1.0 / largest_values(arena), arena.value_tolerance, trial
         )  # fmt: skip
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
-        predictive.iterate_clairvoyant(arena.form, factors, t[:, None], *arrays)
+        predictive.iterate_clairvoyant(arena.sweep_form, factors, t[:, None], *arrays)
         memory.iteration += iterations
         return memory

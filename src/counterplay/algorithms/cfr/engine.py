@@ -163,7 +163,13 @@ def new_memory(arena: SequenceArena, num_averages: int = 1) -> RegretMemory:
         reach=np.ones(size),
         cf_value=np.zeros(size),
     )
-    sweeps.forward(arena.form, 0, arena.form.parent.size, form_policy(arena, memory), memory.reach)
+    policy, form = form_policy(arena, memory), arena.form
+    if isinstance(form, SequenceForm):
+        form, policy = arena.sweep_form, policy.view()
+        policy.flags.writeable = False  # the array type of judgements, so that one compilation does
+        sweeps.multiply_groups(form, 0, len(form.group), policy, memory.reach)
+    else:
+        sweeps.forward(form, 0, form.parent.size, policy, memory.reach)
     return memory
 
 
@@ -195,7 +201,7 @@ def iterate(
         run = learner.run_alternating if alternating else learner.run_simultaneous
         assert run is not None
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
-        run(arena.form, factors, weights, *arrays)
+        run(arena.sweep_form, factors, weights, *arrays)
     else:
         for row, weight in zip(factors[0].tolist(), weights, strict=True):
             for player in range(arena.num_players):
@@ -218,8 +224,15 @@ def compute_instant_regrets(
     """Set `cf_value` to a player's instant regrets against the others' `reach` [F + 1]."""
     form, policy, cf_value = arena.form, form_policy(arena, memory), memory.cf_value
     arena.gradient(player, reach, cf_value)
-    for parts in reversed(arena.levels(player, arena.max_threads)):
-        run_in_threads(lambda a, b: sweeps.backward_regret(form, a, b, policy, cf_value), parts)
+    levels = arena.levels(player, arena.max_threads)
+    if not isinstance(form, SequenceForm):
+        for parts in reversed(levels):
+            run_in_threads(lambda a, b: sweeps.backward_regret(form, a, b, policy, cf_value), parts)
+        return
+    grouped = arena.sweep_form
+    for parts in reversed(levels):
+        ranges = np.searchsorted(grouped.group[:, 0], parts).tolist()
+        run_in_threads(lambda a, b: sweeps.subtract_values(grouped, a, b, policy, cf_value), ranges)
 
 
 def update_regrets(

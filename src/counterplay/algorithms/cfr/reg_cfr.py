@@ -54,7 +54,7 @@ class RegCFR:
         table = engine.stack_columns(t, self.eta, self.tau * 0.5 ** self._phases(t))
         factors = (table, 1.0 / infoset_units(arena))
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
-        predictive.iterate_regularised(arena.form, factors, t[:, None], *arrays)
+        predictive.iterate_regularised(arena.sweep_form, factors, t[:, None], *arrays)
         memory.iteration += iterations
         return memory
 

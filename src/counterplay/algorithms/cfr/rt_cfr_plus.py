@@ -78,7 +78,7 @@ class RTCFRPlus:
             arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy)
             weights = engine.stack_columns(t, t)
             predictive.alternate_transformed(
-                arena.form, factors, weights, *arrays, memory.policy_sum
+                arena.sweep_form, factors, weights, *arrays, memory.policy_sum
             )
             memory.iteration += count
         return memory

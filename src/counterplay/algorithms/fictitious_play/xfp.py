@@ -70,7 +70,7 @@ class XFP:
         cf_value = np.zeros(size)
         if isinstance(arena, TreeArena) and arena.has_perfect_recall:
             arrays = (memory.weights, cf_value, memory.response, np.ones(size))
-            sweeps.fictitious_play(arena.form, steps, arena.value_tolerance, *arrays)
+            sweeps.fictitious_play(arena.sweep_form, steps, arena.value_tolerance, *arrays)
         else:
             for a in steps:
                 average_reach = self.average_reach(arena, memory)

@@ -22,7 +22,14 @@ from counterplay.algorithms.population.population import (
     reach_from_probabilities,
 )
 from counterplay.arenas.tree.arena import TreeArena
-from counterplay.core.arena import Floats, Ints, SequenceArena, SequenceForm, row_lengths
+from counterplay.core.arena import (
+    Floats,
+    Ints,
+    SequenceArena,
+    SequenceForm,
+    group_infosets,
+    row_lengths,
+)
 from counterplay.core.policy import uniform_policy
 from counterplay.errors import ConfigError
 from counterplay.kernels.sequence_form import sweeps
@@ -99,6 +106,7 @@ class RestrictedArena:
         # indices in the tree
         self.infosets, self.sequences = _reachable_infosets_and_sequences(tree, allowed_sequences)
         self.form = self._build_form()
+        self.sweep_form = group_infosets(self.form)
         self.offset = self.form.offset
         self.num_infosets, self.num_sequences = self.infosets.size, self.sequences.size
         self.infoset_player = tree.infoset_player[self.infosets]
@@ -142,9 +150,7 @@ class RestrictedArena:
 
     def gradient(self, player: int, reach: Floats, cf_value: Floats) -> None:
         """Set `cf_value` [S + 1] at the player's sequences, as in `SequenceArena.gradient`."""
-        sweeps.clear(self.form, player, cf_value)
-        first, last = self.form.player_row[player : player + 2].tolist()
-        sweeps.payoff(self.form, first, last, reach, cf_value)
+        sweeps.player_payoff(self.sweep_form, player, reach, cf_value)
 
     def infoset_key(self, infoset: int) -> str:
         """Return the readable key of an infoset."""

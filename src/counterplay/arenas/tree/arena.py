@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
@@ -20,7 +20,15 @@ import numpy as np
 
 from counterplay.arenas.tree.utility_scale import largest_deviation, uniform_reach
 from counterplay.core.archive import write_archive
-from counterplay.core.arena import UNDERFLOW_THRESHOLD, Floats, Ints, SequenceForm, row_lengths
+from counterplay.core.arena import (
+    UNDERFLOW_THRESHOLD,
+    Floats,
+    Ints,
+    SequenceForm,
+    SweepForm,
+    group_infosets,
+    row_lengths,
+)
 from counterplay.core.constant_sum import constant_of
 from counterplay.core.game import TERMINAL, ZERO_SUM_TOLERANCE, Game
 from counterplay.core.trust import load_game_from_file
@@ -132,6 +140,13 @@ class TreeArena:
 
         return shift_tree(self, self.utility_shift)
 
+    @cached_property
+    def sweep_form(self) -> SweepForm:
+        """The sequence form with infosets in groups and payoffs in tiles, for full-tree sweeps."""
+        from counterplay.arenas.tree.payoff_tiles import find_payoff_tiles
+
+        return find_payoff_tiles(group_infosets(self.form, self.level_blocks[:, 2:]))
+
     @property
     def utility_scale(self) -> float:
         """Unit of step sizes and temperatures: see `arenas.tree.utility_scale`; 1 if constant."""
@@ -151,21 +166,29 @@ class TreeArena:
         of summation. The tolerance of an infoset is relative to its largest possible cf_value, so
         that it does not depend on other players' units or on utilities elsewhere.
         """
-        form, size = self.form, int(self.form.offset[-1]) + 1
-        form = form._replace(weight=np.abs(form.weight))
-        form.weight.flags.writeable = (
-            False  # the same array type as in the tree, so that kernels compile once
-        )
-        largest, no_tolerance, response = np.zeros((3, size))
-        sweeps.payoff(form, 0, form.row_sequence.size, np.ones(size), largest)
-        sweeps.backward_best(form, 0, form.parent.size, no_tolerance, largest, response)
-        largest = largest[:-1]
+        form, largest = self.form, self._largest_cf_values
         if largest.size:  # bounded by the largest utility, because reach sums to at most 1
             by_infoset = np.maximum.reduceat(largest, form.offset[:-1])
             owner = np.repeat(np.arange(self.num_players), row_lengths(form.player_infoset))
             by_infoset = np.minimum(by_infoset, np.abs(self.utility).max(axis=0)[owner])
             largest = np.repeat(by_infoset, row_lengths(form.offset))
         return np.maximum(16.0 * np.finfo(np.float64).eps * largest, UNDERFLOW_THRESHOLD)
+
+    @property
+    def _largest_cf_values(self) -> Floats:
+        """Bounds [S of form] of cf_values: those of utilities without sign, and best play.
+
+        Without kernels, because compiling two for a single call takes longer.
+        """
+        form, size = self.form, int(self.form.offset[-1]) + 1
+        sequence = np.repeat(form.row_sequence, row_lengths(form.row_offset))
+        largest = np.bincount(sequence, np.abs(form.weight), size).astype(np.float64)
+        for first, last in np.sort(self.level_blocks[:, 2:], axis=0)[::-1].tolist():
+            starts = form.offset[first:last] - form.offset[first]
+            values = largest[form.offset[first] : form.offset[last]]
+            best = np.maximum.reduceat(values, starts.astype(np.int64))
+            np.add.at(largest, form.parent[first:last][::-1], best[::-1])
+        return largest[:-1]
 
     @property
     def value_tolerance(self) -> Floats:
@@ -283,11 +306,18 @@ class TreeArena:
 
     def gradient(self, player: int, reach: Floats, cf_value: Floats) -> None:
         """Set `cf_value` [S + 1] at the player's sequences, from terminals: see `core.arena`."""
-        form = self.form
+        form, count = self.sweep_form, self.max_threads
+        if count == 1:
+            sweeps.player_payoff(form, player, reach, cf_value)
+            return
         sweeps.clear(form, player, cf_value)
-        first, last = form.player_row[player : player + 2].tolist()
-        parts = split_evenly(first, last, self.max_threads)
-        run_in_threads(lambda a, b: sweeps.payoff(form, a, b, reach, cf_value), parts)
+        for kernel, offset in (
+            (sweeps.payoff, form.player_row),
+            (sweeps.tile_payoff, form.player_tile),
+        ):
+            first, last = offset[player : player + 2].tolist()
+            parts = split_evenly(first, last, count)
+            run_in_threads(partial(kernel, form, reach=reach, cf_value=cf_value), parts)
 
     @property
     def max_threads(self) -> int:

@@ -30,7 +30,11 @@ CACHE_FOLDER = f"sources-{_SOURCE_HASH.hexdigest()[:16]}"
 
 
 def kernel(
-    function: Callable[..., Any], inline: bool = True, no_alloc: bool = False, **options: Any
+    function: Callable[..., Any],
+    inline: bool = True,
+    no_alloc: bool = False,
+    copy_source: bool = False,
+    **options: Any,
 ) -> Any:
     """Compile a function at its first call, without Python's division checks and without the GIL.
 
@@ -40,12 +44,16 @@ def kernel(
         no_alloc: The function allocates and returns no array, so reference counting is off.
             Numba removes the counting itself only in simple functions; elsewhere it makes a
             traversal up to three times slower.
+        copy_source: Copy the source into each caller instead. A function that mostly calls others
+            then needs no machine code, which takes half a second to compile.
         **options: Further options of `numba.njit`.
 
     Returns:
         The compiled function, or `function` itself if NUMBA_DISABLE_JIT=1.
     """
     options |= {"error_model": "numpy", "forceinline": inline, "_nrt": not no_alloc}
+    if copy_source:
+        options["inline"] = "always"
     compiled = njit(nogil=True, **options)(function)
     if compiled is not function:  # they are the same with NUMBA_DISABLE_JIT=1
         try:
@@ -69,6 +77,7 @@ def keeps_compiled(kernel: Any) -> bool:
 no_alloc_kernel = partial(kernel, no_alloc=True)
 fma_kernel = partial(kernel, fastmath={"contract"})  # allows fused multiply-add
 fma_row_kernel = partial(fma_kernel, no_alloc=True)  # called in inner loops of the others
+fma_call_kernel = partial(fma_kernel, copy_source=True)  # calls others in turn
 outlined_row_kernel = partial(fma_row_kernel, inline=False)  # called rarely
 noinline_kernel = partial(fma_kernel, inline=False)  # compiled once, called by the others
 

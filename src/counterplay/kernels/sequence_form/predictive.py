@@ -62,9 +62,8 @@ def alternate_averaged_prediction(
                 form, p, weights[t], reach, cf_value, policy, policy_sum
             )
             update_averaged_prediction(start, end, factors_t, cf_value, regret, policy)
-            sweeps.forward_matching(
-                form, form.player_infoset[p], form.player_infoset[p + 1], policy, reach
-            )
+            first, last = form.player_group[p], form.player_group[p + 1]
+            sweeps.match_groups(form, first, last, policy, reach)
 
 
 @kernel
@@ -283,8 +282,7 @@ def alternate_transformed(form, factors, weights, reach, cf_value, regret, polic
         for p in range(form.player_row.size - 1):
             first, last = form.player_infoset[p], form.player_infoset[p + 1]
             start, end = uint64(offset[first]), uint64(offset[last])
-            sweeps.clear(form, p, cf_value)
-            sweeps.payoff(form, form.player_row[p], form.player_row[p + 1], reach, cf_value)
+            sweeps.player_payoff(form, p, reach, cf_value)
             sweeps.add_average(start, end, weights[t], reach, policy_sum)
             for s in range(start, end):
                 cf_value[s] -= mu * unit[s] * (reach[s] - reference[s])
@@ -410,11 +408,9 @@ def iterate_clairvoyant(form, factors, weights, reach, cf_value, regret, policy,
             if step == steps - 1:
                 sweeps.add_average(0, size, weights[t], reach, policy_sum)
             for p in range(num_players):
-                sweeps.clear(form, p, cf_value)
-                sweeps.payoff(form, form.player_row[p], form.player_row[p + 1], reach, cf_value)
-                sweeps.backward_regret(
-                    form, form.player_infoset[p], form.player_infoset[p + 1], policy, cf_value
-                )
+                sweeps.player_payoff(form, p, reach, cf_value)
+                first, last = form.player_group[p], form.player_group[p + 1]
+                sweeps.subtract_values(form, first, last, policy, cf_value)
             for s in range(size):
                 gain = cf_value[s] if abs(cf_value[s]) > tiny[s] else 0.0
                 trial[s] = regret[s] + table[t, 0] * units[s] * gain
@@ -447,8 +443,7 @@ def iterate_regularised(form, factors, weights, reach, cf_value, centre, policy,
         shrink = 1.0 / (1.0 + eta * tau)
         sweeps.add_average(0, size, weights[t], reach, policy_sum)
         for p in range(form.player_row.size - 1):
-            sweeps.clear(form, p, cf_value)
-            sweeps.payoff(form, form.player_row[p], form.player_row[p + 1], reach, cf_value)
+            sweeps.player_payoff(form, p, reach, cf_value)
             for i in range(form.player_infoset[p + 1] - 1, form.player_infoset[p] - 1, -1):
                 value, entropy = 0.0, 0.0
                 for s in range(offset[i], offset[i + 1]):
