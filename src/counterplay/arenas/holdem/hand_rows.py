@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,9 @@ from counterplay.kernels.holdem.hand_strength import CATEGORY_SHIFT, strengths
 FLUSH_CARDS = 5
 NUM_RANKS, NUM_CATEGORIES = 13, 9
 # of the share of weaker hands: hat functions, close together where few hands are stronger
-PERCENTILE_KNOTS = np.concatenate([np.linspace(0.0, 0.9, 19), [0.925, 0.95, 0.965, 0.98, 0.99, 1.0]])
+PERCENTILE_KNOTS = np.concatenate(
+    [np.linspace(0.0, 0.9, 19), [0.925, 0.95, 0.965, 0.98, 0.99, 1.0]]
+)
 LOGARITHM_OFFSET, LOGARITHM_SCALE = 1.003, 3.0  # keep log(offset - share) finite and below 2
 
 
@@ -138,7 +141,7 @@ def _row_keys(board: Ints, hands: Ints, num_hole_cards: int) -> Ints:
     return keys
 
 
-def row_features(arena: HoldemGameArena, rows: HandRows, has_strength: bool) -> Floats:
+def row_features(arena: HoldemGameArena, rows: HandRows, has_strength: bool) -> Any:
     """Return the inputs [R, F] of a network: hand and board, unchanged by permuted suits.
 
     One-hot ranks of the hole cards (in order) and of the board; suited and paired hands; live suits
@@ -206,5 +209,5 @@ def _strength_features(arena: HoldemGameArena, rows: HandRows) -> Floats:
     return np.concatenate(parts)
 
 
-def _one_hot(number: Ints, size: int) -> Floats:
+def _one_hot(number: Any, size: int) -> Floats:
     return np.eye(size)[number]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterplay.arenas.holdem.array_layout import BlockBoards, betting_arrays, build_piece_layout
 from counterplay.arenas.holdem.base import HoldemPolicy
@@ -22,8 +23,9 @@ from counterplay.arenas.holdem.hand_rows import HandRows
 from counterplay.core.arena import Floats, Ints
 from counterplay.kernels.holdem import board_walk, deal_walk, hand_rows, street_walk
 from counterplay.kernels.holdem.types import HoldemTables, HoldemWalk, StreetBoards
-from counterplay.kernels.runtime.threads import num_threads, run_in_threads, split_evenly
+from counterplay.kernels.runtime.threads import num_threads, run_in_threads
 
+LineTable = NDArray[Any]  # [C, n] numbers of lines and rows, mostly in single precision
 SLOTS_PER_WALK = 8  # boards walked together by a thread; more of them would not fit its cache
 
 
@@ -105,7 +107,14 @@ class PublicChanceSampler:
         self.first_round = self._make_lines(0)
         self.second_round = self._make_lines(1)
         self.board_weight = arena.streets[1].num_merged / arena.streets[1].num_merged.sum()
-        self._top = tuple(_TopTables.allocate(arena, self._layout.start) for _ in range(2))
+        self._top = self._new_top_tables(), self._new_top_tables()
+        self._tables: list[HoldemTables] = []  # of the slots, by thread
+
+    def _new_top_tables(self) -> HoldemTables:
+        """Return tables of the first round, for one player's walks."""
+        nodes = self.arena.betting.nodes[: self.arena.betting.block_starts[1]]
+        num_actions = sum(len(node.actions) for node in nodes if node.kind < FOLD)
+        return new_tables(num_actions * self.arena.num_hands(0), self.arena.compute_dtype)
 
     def _make_lines(self, street: int) -> RoundLines:
         betting, decisions, players, line_of_child = self.arena.betting, [], [], dict[int, int]()
@@ -186,13 +195,13 @@ class PublicChanceSampler:
 
     # policies
 
-    def match_regrets(self, regret: Floats, lines: RoundLines) -> Floats:
+    def match_regrets(self, regret: LineTable, lines: RoundLines) -> LineTable:
         """Return the policy [C, n] of regret matching; the largest regret if none is positive."""
         policy = np.empty_like(regret)
         hand_rows.match_regrets(regret, lines.decisions, np.array([0, regret.shape[1]]), policy)
         return policy
 
-    def first_round_reach(self, policy: Floats) -> Floats:
+    def first_round_reach(self, policy: LineTable) -> LineTable:
         """Return both players' own reach [C, kinds] of each action of the first round."""
         lines, reach = self.first_round, np.zeros_like(policy)
         ones, kind = np.ones((1, policy.shape[1]), policy.dtype), np.arange(policy.shape[1])
@@ -202,7 +211,7 @@ class PublicChanceSampler:
         )  # fmt: skip
         return reach
 
-    def reach_at_deals(self, first_policy: Floats) -> Floats:
+    def reach_at_deals(self, first_policy: LineTable) -> LineTable:
         """Return both players' own reach [2, deals, kinds] at the deals."""
         reach = self.first_round_reach(first_policy)
         result = np.ones((2, self.num_deals, first_policy.shape[1]), first_policy.dtype)
@@ -212,7 +221,9 @@ class PublicChanceSampler:
                     result[player, deal] = reach[line]
         return result
 
-    def own_reach(self, policy: Floats, deal_reach: Floats, kind: Ints, lines: Ints) -> Floats:
+    def own_reach(
+        self, policy: LineTable, deal_reach: LineTable, kind: Ints, lines: Ints
+    ) -> LineTable:
         """Return the own reach [C, n] of lines of the second round; other lines are undefined.
 
         Args:
@@ -227,7 +238,7 @@ class PublicChanceSampler:
         )  # fmt: skip
         return reach
 
-    def make_policy(self, first_weights: Floats, second_weights: Floats) -> HoldemPolicy:
+    def make_policy(self, first_weights: LineTable, second_weights: LineTable) -> HoldemPolicy:
         """Return the policy of weights [C, kinds] and [C, R], hand by hand, as a table."""
         arena = self.arena
         table = np.zeros(arena.num_sequences, arena.compute_dtype)
@@ -252,9 +263,9 @@ class PublicChanceSampler:
     # walks
 
     def second_round_regrets(
-        self, player: int, first_policy: Floats, second_policy: Floats, sample: BoardSample,
-        regret: Floats,
-    ) -> Floats:  # fmt: skip
+        self, player: int, first_policy: LineTable, second_policy: LineTable, sample: BoardSample,
+        regret: LineTable,
+    ) -> LineTable:  # fmt: skip
         """Set a player's lines of `regret` [C, n] to its exact regrets on the sampled boards.
 
         A regret is in chips: the counterfactual regret of a hand on one board, divided by the
@@ -273,7 +284,6 @@ class PublicChanceSampler:
             of the deals.
         """
         arena, rows = self.arena, self.rows
-        top = self._top[player]
         self._descend_top(player, first_policy)
         num_boards = sample.board.size
         values = np.zeros((num_boards, self.num_deals, rows.num_kinds), np.float32)
@@ -281,8 +291,7 @@ class PublicChanceSampler:
         unit = arena.num_pairs / (chance * _num_opponent_hands(arena))
         factor = unit / rows.num_hands[sample.row]
         starts = [*range(0, num_boards, SLOTS_PER_WALK), num_boards]
-        tasks, parts = iter(pairwise(starts)), num_threads()
-        del top, parts
+        tasks = iter(pairwise(starts))
 
         def work(thread: int, _: int) -> None:
             while (task := next(tasks, None)) is not None:
@@ -293,7 +302,7 @@ class PublicChanceSampler:
         run_in_threads(work, [(thread, thread + 1) for thread in range(num_threads())])
         return values
 
-    def first_round_regrets(self, player: int, deal_values: Floats) -> Floats:
+    def first_round_regrets(self, player: int, deal_values: LineTable) -> LineTable:
         """Return a player's regrets [C, kinds] of the first round, in chips.
 
         Call it after `second_round_regrets` with the same policy of the first round.
@@ -302,29 +311,29 @@ class PublicChanceSampler:
             player: the player; lines of the other one are zero.
             deal_values: [deals, kinds] sums of the values over all boards, or estimates of them.
         """
-        arena, top, rows = self.arena, self._top[player], self.rows
+        arena, tables, rows = self.arena, self._top[player], self.rows
         scratch = arena.scratch(player)
         scratch.top.value[self._deals] = deal_values[:, rows.kind_of_hand]
         walk = arena.walks[player][0]
         tiny = deal_walk.value_tolerance(scratch.top, walk.sizes[1], arena.value_tolerance)
-        top.tables.regret[:] = 0.0
+        tables.regret[:] = 0.0
         street_walk.ascend(
-            walk, top.tables, scratch.threads[0], scratch.top, 0, 0, street_walk.MODE_LEARN, tiny
+            walk, tables, scratch.threads[0], scratch.top, 0, 0, street_walk.MODE_LEARN, tiny
         )
         lines = self.first_round
         regret = np.zeros((lines.num_lines, rows.num_kinds), np.float32)
         factor = arena.num_pairs / _num_opponent_hands(arena) / rows.kind_size
         hand_rows.gather_rows(
-            top.tables.regret, np.array([0, rows.num_kinds]),
+            tables.regret, np.array([0, rows.num_kinds]),
             rows.kind_of_hand[None].astype(np.uint16), lines.decisions, lines.player, player,
             np.array([0, 1]), factor, regret,
         )  # fmt: skip
         return regret
 
-    def _descend_top(self, player: int, first_policy: Floats) -> None:
+    def _descend_top(self, player: int, first_policy: LineTable) -> None:
         """Set the reach in the first round, and the values where it ends without a deal."""
         arena, rows, lines = self.arena, self.rows, self.first_round
-        tables, scratch, walk = self._top[player].tables, arena.scratch(player), None
+        tables, scratch = self._top[player], arena.scratch(player)
         hand_rows.spread_rows(
             first_policy, np.array([0, rows.num_kinds]), rows.kind_of_hand[None].astype(np.uint16),
             lines.decisions, np.array([0, 1]), tables.policy_weights,
@@ -336,8 +345,8 @@ class PublicChanceSampler:
         deal_walk.evaluate_leaves(walk, scratch.threads[0], top, 0, 0)
 
     def _walk_slots(
-        self, player: int, thread: int, policy: Floats, sample: BoardSample,
-        task: tuple[int, int], factor: Floats, regret: Floats, values: Floats,
+        self, player: int, thread: int, policy: LineTable, sample: BoardSample,
+        task: tuple[int, int], factor: LineTable, regret: LineTable, values: LineTable,
     ) -> None:  # fmt: skip
         """Walk some boards of the sample; see `second_round_regrets`."""
         arena, rows, lines = self.arena, self.rows, self.second_round
@@ -421,25 +430,6 @@ class PublicChanceSampler:
             self._tables.append(new_tables(self._layout.num_sequences, self.arena.compute_dtype))
         return self._tables[thread]
 
-    @cached_property
-    def _tables(self) -> list[HoldemTables]:
-        return []
-
-
-class _TopTables(NamedTuple):
-    """Tables of the first round for one player's walks."""
-
-    tables: HoldemTables
-
-    @classmethod
-    def allocate(cls, arena: HoldemGameArena, starts: Ints) -> _TopTables:
-        size = sum(
-            len(node.actions) * arena.num_hands(0)
-            for node in arena.betting.nodes[: arena.betting.block_starts[1]]
-            if node.kind < FOLD
-        )
-        return cls(new_tables(size, arena.compute_dtype))
-
 
 def new_tables(size: int, dtype: Any) -> HoldemTables:
     """Return tables whose regrets are those of one walk: nothing is discounted or averaged."""
@@ -463,6 +453,3 @@ def new_tables(size: int, dtype: Any) -> HoldemTables:
 def _num_opponent_hands(arena: HoldemGameArena) -> int:
     """Return the number of hands that the opponent may hold, given the player's."""
     return arena.num_pairs // arena.num_hands(0)
-
-
-_ = (count, split_evenly)
