@@ -24,7 +24,7 @@ from counterplay.core.state_io import MemoryLeaves, flatten_memory, restore_memo
 
 FAMILY = "flop_networks"
 CHIPS_PER_MBB = 0.1
-EVALUATIONS = (20, 40, 80, 120, 160, 200, 300, 400, 500, 600, 800, 1000)
+EVALUATIONS = (40, 80, 120, 160, 200, 300, 400, 500, 600, 800, 1000)
 
 
 def save_memory(path: Path, memory: Any) -> None:
