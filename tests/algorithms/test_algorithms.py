@@ -64,7 +64,7 @@ SMALL_SETTINGS = dict.fromkeys(GRADIENTS, COOL_GRADIENT_SETTINGS) | {  # overrid
 
 
 @pytest.fixture(params=sorted(ALGORITHMS))
-def registered(request):
+def any_algorithm(request):
     """Every algorithm, with settings that make an iteration short."""
     return contract.tiny(request.param)
 
@@ -174,8 +174,8 @@ def test_the_first_policy_is_uniform(algorithm, kuhn):
     assert (policy.probabilities == 0.5).all()
 
 
-def test_spec_loads_an_equal_algorithm(registered):
-    assert load_algorithm(get_spec(registered)) == registered
+def test_spec_loads_an_equal_algorithm(any_algorithm):
+    assert load_algorithm(get_spec(any_algorithm)) == any_algorithm
     assert get_spec(load_algorithm("dcfr(alpha=2,beta=-inf)")) == "dcfr(alpha=2,beta=-inf)"
 
 
@@ -191,8 +191,8 @@ def test_keeps_the_contract(algorithm, kuhn):
         assert isinstance(getattr(policy, "marginal_policy", policy), cp.Policy)
 
 
-def test_documentation_states_the_update_and_cites_the_paper(registered):
-    name, documentation = get_spec(registered).split("(")[0], type(registered).__doc__
+def test_documentation_states_the_update_and_cites_the_paper(any_algorithm):
+    name, documentation = get_spec(any_algorithm).split("(")[0], type(any_algorithm).__doc__
     has_equation = re.search(r"^ {4,}\S.* = ", documentation, re.MULTILINE)
     assert bool(has_equation) == (name not in WITHOUT_EQUATION)
     has_year = re.search(r"\b(19|20)\d\d\b", documentation)

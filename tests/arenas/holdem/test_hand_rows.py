@@ -78,8 +78,8 @@ def test_flop_holdem_has_346632_rows_of_169_kinds():
 @pytest.mark.parametrize(
     ("spec", "reason"),
     [
-        ("ms0", "1 betting rounds"),
-        ("custom_holdem(num_ranks=3,num_suits=2,num_hole_cards=1,board_cards=(0,1,1))", "3 betting"),
+        ("ms0", "1 betting round;"),
+        ("custom_holdem(num_ranks=3,num_hole_cards=1,board_cards=(0,1,1))", "3 betting rounds;"),
         ("custom_holdem(num_ranks=3,num_suits=2,board_cards=(0,1),stacks=(2,2))", "no player acts"),
     ],
 )

@@ -116,7 +116,8 @@ def test_sampled_boards_have_the_regrets_of_the_whole_game_in_expectation(sample
     np.testing.assert_allclose(inclusion, probabilities, atol=2e-3)
     total = values.sum(axis=0, dtype=float)
     np.testing.assert_allclose(estimate, total, atol=0.02 * np.abs(total).max())
-    sample = sampler.sample(systematic_sample(np.random.default_rng(1), probabilities), probabilities)
+    boards = systematic_sample(np.random.default_rng(1), probabilities)
+    sample = sampler.sample(boards, probabilities)
     part = np.zeros((shape[0], sample.row.size))
     part_values = sampler.second_round_regrets(
         0, policies[0], np.ascontiguousarray(policies[1][:, sample.row]), sample, part

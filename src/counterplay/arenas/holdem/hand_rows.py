@@ -68,8 +68,8 @@ def check_two_rounds(arena: HoldemGameArena) -> None:
     num_rounds = len(arena.streets)
     if num_rounds != 2:
         raise ConfigError(
-            f"{arena.spec} has {num_rounds} betting rounds; the encoding of hands is for games of "
-            "two, such as flop_holdem"
+            f"{arena.spec} has {num_rounds} betting round{'s' * (num_rounds > 1)}; the encoding "
+            "of hands is for games of two, such as flop_holdem"
         )
     if not any(node.kind == DEAL for node in arena.betting.nodes):
         raise ConfigError(f"in {arena.spec} all betting ends before the board is dealt")

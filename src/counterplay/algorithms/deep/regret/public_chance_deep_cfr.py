@@ -73,7 +73,7 @@ class PublicChanceMemory:
 
 @dataclass(eq=False)
 class _Workspace:
-    """What an arena and a trunk determine, which is no part of the memory."""
+    """Arrays that follow from an arena and a trunk, and so are not part of the memory."""
 
     rows: HandRows
     sampler: PublicChanceSampler
@@ -423,7 +423,7 @@ def _apply_head(head: LineTable, features: LineTable) -> LineTable:
     return outputs
 
 
-def _hidden(trunk: Net, inputs: jax.Array) -> jax.Array:
+def _apply_trunk(trunk: Net, inputs: jax.Array) -> jax.Array:
     x = inputs
     for weights, biases in trunk[:-1]:
         x = jax.nn.relu(affine(x, weights, biases)) + resize_last_axis(x, weights.shape[-1])
@@ -433,7 +433,7 @@ def _hidden(trunk: Net, inputs: jax.Array) -> jax.Array:
 @lazy_jit()
 def _trunk_features(trunk: Net, inputs: jax.Array) -> jax.Array:
     """Return the features [B, F]: the last hidden layer, the inputs and a constant."""
-    return jnp.concatenate([_hidden(trunk, inputs), inputs, jnp.ones((len(inputs), 1))], axis=1)
+    return jnp.concatenate([_apply_trunk(trunk, inputs), inputs, jnp.ones((len(inputs), 1))], axis=1)
 
 
 @lazy_jit()
@@ -445,7 +445,7 @@ def _fit_trunk(
     num_steps = len(picks)
 
     def loss(net: Net, rows: jax.Array) -> jax.Array:
-        error = affine(_hidden(net, inputs[rows]), *net[-1]) - targets[rows]
+        error = affine(_apply_trunk(net, inputs[rows]), *net[-1]) - targets[rows]
         return (weight[rows, None] * error**2).mean()
 
     def step(carry: Any, batch: Any) -> Any:
