@@ -46,7 +46,7 @@ def tiny():
 
 
 @pytest.fixture(scope="module")
-def third_memory(arena, tiny):
+def after_3(arena, tiny):
     return tiny.step(arena, tiny.init(arena), 3)
 
 
@@ -93,11 +93,11 @@ def test_learns_on_a_part_of_the_boards(arena, tiny):
     assert network.exploitability < 0.2 * uniform
 
 
-def test_the_tabulated_network_is_the_network_asked_hand_by_hand(arena, tiny, third_memory):
-    policy = tiny.policies(arena, third_memory)["current"]
+def test_the_tabulated_network_is_the_network_asked_hand_by_hand(arena, tiny, after_3):
+    policy = tiny.policies(arena, after_3)["current"]
     workspace = tiny._workspace(arena)
     rows, lines = workspace.rows, workspace.sampler.second_round
-    scale = np.sqrt(workspace.row_weight @ _raw_features(third_memory, workspace.inputs) ** 2)
+    scale = np.sqrt(workspace.row_weight @ _raw_features(after_3, workspace.inputs) ** 2)
     nodes = [
         number
         for number, node in enumerate(arena.betting.nodes)
@@ -111,10 +111,10 @@ def test_the_tabulated_network_is_the_network_asked_hand_by_hand(arena, tiny, th
         row = rows.first[board] + rows.row_of_hand[board, hand]
         inputs = workspace.inputs[row : row + 1]
         features = np.divide(
-            _raw_features(third_memory, inputs)[0], scale, out=np.zeros(scale.size), where=scale > 1e-5
+            _raw_features(after_3, inputs)[0], scale, out=np.zeros(scale.size), where=scale > 1e-5
         )
         first, count = lines.decisions[decision, :2]
-        regret = third_memory.head[first : first + count] @ features
+        regret = after_3.head[first : first + count] @ features
         positive = np.maximum(regret, 0.0)
         expected = positive / positive.sum() if positive.any() else regret == regret.max()
         actual = policy.probabilities_at(nodes[decision], board)[:, hand]
@@ -130,19 +130,19 @@ def _raw_features(memory, inputs):
     return np.concatenate([x, inputs, np.ones((len(inputs), 1))], axis=1)
 
 
-def test_best_responses_do_not_depend_on_the_batches_of_rows(arena, tiny, third_memory, monkeypatch):
+def test_best_responses_do_not_depend_on_the_batches_of_rows(arena, tiny, after_3, monkeypatch):
     judged = []
     for rows_per_batch in (37, 1 << 20):
         monkeypatch.setattr(module, "ROWS_PER_BATCH", rows_per_batch)
         tiny._workspace(arena).trunk = []  # its features are computed again
-        judged.append(cp.judge(arena, tiny.policies(arena, third_memory)["current"]))
+        judged.append(cp.judge(arena, tiny.policies(arena, after_3)["current"]))
     np.testing.assert_allclose(judged[0].best_values, judged[1].best_values, atol=1e-4)
     np.testing.assert_allclose(judged[0].values, judged[1].values, atol=1e-4)
 
 
-def test_policies_treat_suits_alike(arena, tiny, third_memory):
+def test_policies_treat_suits_alike(arena, tiny, after_3):
     """The arena evaluates policies on merged boards; `tabulate` asks with cards."""
-    policy = tiny.policies(arena, third_memory)["average"]
+    policy = tiny.policies(arena, after_3)["average"]
     board = arena.streets[1].num_boards - 1
     for number, node in enumerate(arena.betting.nodes):
         if node.kind < FOLD and node.state.street == 1:
@@ -155,21 +155,21 @@ def test_policies_treat_suits_alike(arena, tiny, third_memory):
                     assert (seen.setdefault(name, table[:, h]) == table[:, h]).all()
 
 
-def test_same_seed_same_bits_and_another_seed_other_bits(arena, tiny, third_memory):
+def test_same_seed_same_bits_and_another_seed_other_bits(arena, tiny, after_3):
     again = tiny.step(arena, tiny.init(arena), 3)
-    assert memories_equal(third_memory, again)
+    assert memories_equal(after_3, again)
     other = tiny.step(arena, tiny.init(arena, seed=1), 3)
-    assert not memories_equal(third_memory.head, other.head)
+    assert not memories_equal(after_3.head, other.head)
 
 
-def test_steps_one_by_one_equal_steps_at_once(arena, tiny, third_memory):
+def test_steps_one_by_one_equal_steps_at_once(arena, tiny, after_3):
     memory = tiny.init(arena)
     for _ in range(3):
         stored = copy.deepcopy(
             {field.name: getattr(memory, field.name) for field in fields(memory)}
         )
         memory = tiny.step(arena, type(memory)(**stored))
-    assert memories_equal(third_memory, memory)
+    assert memories_equal(after_3, memory)
 
 
 def test_resumed_runs_are_the_same_bits(tmp_path):

@@ -433,7 +433,8 @@ def _apply_trunk(trunk: Net, inputs: jax.Array) -> jax.Array:
 @lazy_jit()
 def _trunk_features(trunk: Net, inputs: jax.Array) -> jax.Array:
     """Return the features [B, F]: the last hidden layer, the inputs and a constant."""
-    return jnp.concatenate([_apply_trunk(trunk, inputs), inputs, jnp.ones((len(inputs), 1))], axis=1)
+    constant = jnp.ones((len(inputs), 1))
+    return jnp.concatenate([_apply_trunk(trunk, inputs), inputs, constant], axis=1)
 
 
 @lazy_jit()
