@@ -100,6 +100,9 @@ ALGORITHMS = {
     "ppo": "counterplay.algorithms.deep.policy_gradient.ppo:PPO",
     "probing": "counterplay.algorithms.mccfr.probing:Probing",
     "psro": "counterplay.algorithms.population.psro:PSRO",
+    "public_chance_deep_cfr": (
+        "counterplay.algorithms.deep.regret.public_chance_deep_cfr:PublicChanceDeepCFR"
+    ),
     "qpg": "counterplay.algorithms.deep.policy_gradient.qpg:QPG",
     "qre": "counterplay.algorithms.regularised.qre:QRE",
     "r_nad": "counterplay.algorithms.deep.policy_gradient.r_nad:RNaD",

@@ -51,6 +51,9 @@ TINY_SETTINGS: dict[str, Any] = {
     "training_iterations": 3,
     "search_iterations": 3,
     "num_policies": 2,
+    "num_boards": 2,
+    "trunk_boards": 2,
+    "trunk_iterations": 2,
 }
 TINY_EFG = """EFG 2 R "tiny" { "first" "second" }
 p "" 1 1 "a" { "L" "R" } 0

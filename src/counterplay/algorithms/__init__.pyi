@@ -42,6 +42,9 @@ from counterplay.algorithms.deep.rebel import ReBeL as ReBeL
 from counterplay.algorithms.deep.regret.deep_cfr import DeepCFR as DeepCFR
 from counterplay.algorithms.deep.regret.dream import DREAM as DREAM
 from counterplay.algorithms.deep.regret.escher import ESCHER as ESCHER
+from counterplay.algorithms.deep.regret.public_chance_deep_cfr import (
+    PublicChanceDeepCFR as PublicChanceDeepCFR,
+)
 from counterplay.algorithms.deep.regret.sd_cfr import SDCFR as SDCFR
 from counterplay.algorithms.deep.regret.vr_deep_dcfr_plus import VRDeepDCFRPlus as VRDeepDCFRPlus
 from counterplay.algorithms.deep.regret.vr_deep_pdcfr_plus import VRDeepPDCFRPlus as VRDeepPDCFRPlus
@@ -131,6 +134,7 @@ __all__ = [
     "PPO",
     "PSRO",
     "Probing",
+    "PublicChanceDeepCFR",
     "QPG",
     "QRE",
     "REINFORCE",

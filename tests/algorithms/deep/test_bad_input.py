@@ -13,7 +13,11 @@ from counterplay.registry import ALGORITHMS
 from tests.algorithms import contract
 from tests.changed_games import Changed
 
-DEEP = sorted(name for name in ALGORITHMS if contract.is_deep(name))
+DEEP = sorted(  # on trees
+    name
+    for name in ALGORITHMS
+    if contract.is_deep(name) and contract.tiny(name).runs_on != ("vectors",)
+)
 KUHN = cp.games.KuhnPoker()
 
 

@@ -1,0 +1,116 @@
+"""Train regret networks on flop hold'em by public-chance sampling, judged exactly on the way.
+
+    python -m benchmarks.holdem.flop_networks run --folder /tmp/flop_networks --seed 0
+    python -m benchmarks.holdem.flop_networks table
+
+The curve goes to `benchmarks/results/flop_networks.jsonl`: mbb per game against CPU seconds of
+training, evaluation not counted. The memory is saved in the folder after each evaluation, and an
+interrupted run continues from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import counterplay as cp
+from benchmarks.result_files import Run, find_run, load_family, save_run
+from benchmarks.timing import Stopwatch, first_paragraph, peak_memory_mib
+from counterplay.arenas.holdem.game_arena import HoldemGameArena
+from counterplay.core.state_io import MemoryLeaves, flatten_memory, restore_memory
+
+FAMILY = "flop_networks"
+CHIPS_PER_MBB = 0.1
+EVALUATIONS = (40, 80, 120, 160, 200, 300, 400, 500, 600, 800, 1000)
+
+
+def save_memory(path: Path, memory: Any) -> None:
+    """Write a memory in place of the one before."""
+    leaves = flatten_memory(memory)
+    part = path.with_suffix(".part.npz")
+    numbers = {f"number {name}": np.array(value) for name, value in leaves.scalars.items()}
+    np.savez(part, **leaves.arrays, **numbers)
+    part.replace(path)
+
+
+def load_memory(path: Path, template: Any) -> Any:
+    """Read a memory of the same layout as `template`."""
+    with np.load(path) as content:
+        arrays = {name: content[name] for name in content.files if not name.startswith("number ")}
+        scalars = {
+            name.removeprefix("number "): content[name].item()
+            for name in content.files
+            if name.startswith("number ")
+        }
+    return restore_memory(template, MemoryLeaves(arrays, scalars, ()))
+
+
+def train(spec: str, game: str, name: str, seed: int, folder: Path, iterations: int) -> None:
+    """Train up to a number of iterations; continue from the folder if it has a memory."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}_{seed}.npz"
+    with Stopwatch() as start:
+        arena = HoldemGameArena(cp.load_game(game))
+        algorithm = cp.load_algorithm(spec)
+        memory = algorithm.init(arena, seed)
+    saved = find_run(FAMILY, name, seed) if path.exists() else None
+    records = list(saved.records) if saved else []
+    watch = Stopwatch()
+    if saved:
+        memory = load_memory(path, memory)
+        watch.cpu_seconds, watch.wall_seconds = (saved.last[k] for k in ("cpu_seconds", "seconds"))
+    else:
+        watch.cpu_seconds, watch.wall_seconds = start.cpu_seconds, start.wall_seconds
+    for goal in [n for n in EVALUATIONS if memory.iteration < n <= iterations]:
+        with watch:
+            memory = algorithm.step(arena, memory, goal - memory.iteration)
+        policies = algorithm.policies(arena, memory)
+        record = {"iteration": goal, "cpu_seconds": round(watch.cpu_seconds, 1)}
+        record["seconds"] = round(watch.wall_seconds, 1)
+        for policy in policies:
+            mbb = cp.judge(arena, policies[policy]).exploitability / CHIPS_PER_MBB
+            record[policy] = round(mbb, 2)
+        record["peak_mib"] = round(peak_memory_mib())
+        records.append(record)
+        print(name, seed, record, flush=True)
+        save_memory(path, memory)
+        save_run(FAMILY, Run(name, spec, game, seed, records))
+
+
+def print_table() -> None:
+    """Print the last evaluation of every run."""
+    print("| run | seed | iterations | average | network | CPU s | GB |")
+    print("|---|---|---|---|---|---|---|")
+    for run in load_family(FAMILY):
+        last = run.last
+        print(
+            f"| {run.run} | {run.seed} | {last['iteration']} | {last['average']:.1f} | "
+            f"{last['current']:.1f} | {last['cpu_seconds']:.0f} | {last['peak_mib'] / 1024:.1f} |"
+        )
+
+
+def main() -> None:
+    """Train, or print what is stored."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("command", choices=("run", "table"))
+    parser.add_argument("--algorithm", default="public_chance_deep_cfr")
+    parser.add_argument("--game", default="flop_holdem")
+    parser.add_argument("--name", default="flop_holdem", help="of the run in the results")
+    parser.add_argument("--seed", type=int, nargs="+", default=[0])
+    parser.add_argument("--iterations", type=int, default=200)
+    parser.add_argument("--folder", type=Path, help="of the saved memories")
+    args = parser.parse_args()
+    if args.command == "table":
+        print_table()
+        return
+    if args.folder is None:
+        parser.error("run needs --folder")
+    for seed in args.seed:
+        train(args.algorithm, args.game, args.name, seed, args.folder, args.iterations)
+
+
+if __name__ == "__main__":
+    main()
