@@ -17,7 +17,7 @@ from counterplay.arenas.poker.betting_tree import (
     find_child,
 )
 from counterplay.core.archive import read_archive, write_archive
-from counterplay.core.arena import Floats, Ints
+from counterplay.core.arena import Floats, Ints, has_vectors
 from counterplay.core.cards import hand_index
 from counterplay.core.trust import TrustError, load_game_from_file
 from counterplay.errors import ConfigError, FileError
@@ -130,6 +130,21 @@ class BettingPolicy:
         bucket = self.game.buckets.board_buckets(tuple(board))[hand_index(a, b)]
         row: list[float] = self.node_probabilities(node)[bucket].tolist()
         return row
+
+    @property
+    def is_suit_invariant(self) -> bool:
+        """True: buckets do not tell the names of suits apart."""
+        return True
+
+    def tabulate(self, arena: Any) -> Any:
+        """Return the policy as a table of a hold'em arena, which judges it exactly.
+
+        Raises:
+            ConfigError: the arena is of another kind or game, or has other bets.
+        """
+        if not has_vectors(arena):
+            raise ConfigError(f"a blueprint for {self.spec} is judged on a hold'em arena only")
+        return arena.tabulate(self)  # type: ignore[attr-defined]
 
     def hand_policy(self, state: HoldemState, player: int) -> tuple[tuple[int, ...], Floats]:
         """Return the actions at a state and their probabilities [1326, actions] with each hand."""

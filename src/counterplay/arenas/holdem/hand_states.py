@@ -186,16 +186,26 @@ def tabulate_agent(
 ) -> HoldemPolicy:
     """Return the policy of an object with `action_probabilities(state, player)` as a table.
 
-    It is asked at one infoset after the other, which takes some 20 microseconds each or more.
+    It is asked at one infoset after the other, which takes some 20 microseconds each or more; if
+    its game has `hand_groups`, such as buckets, once for each group of hands.
+
+    Raises:
+        ConfigError: the policy is for another game, leaves out a hand, or may play suits
+            differently that the arena merges.
     """
+    check_fits_arena(agent, arena)
     states = HandStates(arena)
+    hand_groups = getattr(getattr(agent, "game", None), "hand_groups", None)
 
     def hand_rows(node: int, board: tuple[int, ...], hands: Ints) -> Floats:
-        player = arena.betting.nodes[node].kind
+        player, groups = arena.betting.nodes[node].kind, np.arange(len(hands))
+        if hand_groups is not None:
+            groups = hand_groups(board, arena.betting.nodes[node].state.street, hands)
+        _, first, group = np.unique(groups, return_index=True, return_inverse=True)
         rows = [
             agent.action_probabilities(states.hand_state(node, board, tuple(hand)), player)
-            for hand in hands.tolist()
+            for hand in hands[first].tolist()
         ]
-        return np.array(rows)
+        return np.array(rows)[group]
 
     return tabulate_hands(arena, hand_rows, progress)
