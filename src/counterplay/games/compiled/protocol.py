@@ -114,7 +114,7 @@ def find_compiled_game(game: Game) -> CompiledGame | None:
 
 
 def find_observed_game(game: Game) -> CompiledGame | None:
-    """Return the compiled rules of a game with observations, or None if there are none."""
+    """Return the compiled rules of a game with observations, or None without."""
     compiled = find_compiled_game(game)
     if compiled is not None and compiled.observation is None and compiled.with_observations:
         compiled = compiled.with_observations()

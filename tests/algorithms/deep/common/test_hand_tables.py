@@ -18,12 +18,12 @@ from counterplay.arenas.holdem.hand_states import HandStates
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.games.poker_encoding import EncodedPoker, encode_game
 
-SMALL = (
+SMALL_GAME = (
     "poker(blinds=(1,1),stacks=(9,9),opens=(0,0),raises=(2,2),raise_caps=(1,2),ranks=3,hole=1,"
     "board=(0,1))"
 )
-TWO_CARDS = SMALL.replace("hole=1,", "")
-THREE_STREETS = (
+TWO_CARD_GAME = SMALL_GAME.replace("hole=1,", "")
+THREE_STREET_GAME = (
     "poker(blinds=(1,1),stacks=(9,9),opens=(0,0,0),raises=(1,1,1),raise_caps=(1,1,1),ranks=3,"
     "suits=4,hole=1,board=(0,1,1))"
 )
@@ -55,7 +55,7 @@ def holdem_arena(spec, **options):
     return cp.holdem.HoldemGameArena(cp.load_game(spec), precision="float64", **options)
 
 
-@pytest.mark.parametrize("spec", [TWO_CARDS, THREE_STREETS])
+@pytest.mark.parametrize("spec", [TWO_CARD_GAME, THREE_STREET_GAME])
 @pytest.mark.parametrize("predictive", [False, True])
 def test_table_equals_networks_asked_one_by_one(spec, predictive):
     arena = holdem_arena(spec)
@@ -76,9 +76,9 @@ def test_table_equals_networks_asked_one_by_one(spec, predictive):
 @pytest.mark.parametrize("count", [1, 3])
 def test_judgement_equals_that_on_a_tree(count):
     """A tree knows nothing of hands and boards; an ensemble is averaged by reach on both."""
-    game = cp.load_game(SMALL)
+    game = cp.load_game(SMALL_GAME)
     policy = random_networks(EncodedPoker(game, "cards_up_to_suits"), count)
-    tree, arena = cp.build_tree(game), holdem_arena(SMALL)
+    tree, arena = cp.build_tree(game), holdem_arena(SMALL_GAME)
     on_tree, on_hands = cp.judge(tree, policy), cp.judge(arena, policy)
     assert on_hands.values == pytest.approx(on_tree.values, abs=1e-6)
     assert on_hands.best_values == pytest.approx(on_tree.best_values, abs=1e-6)
@@ -87,9 +87,12 @@ def test_judgement_equals_that_on_a_tree(count):
 @pytest.mark.parametrize("count", [1, 2])
 def test_best_responses_depend_neither_on_batches_nor_on_isomorphism(count):
     policy = random_networks(
-        EncodedPoker(cp.load_game(THREE_STREETS), "cards_up_to_suits"), count, "regret_matching"
+        EncodedPoker(cp.load_game(THREE_STREET_GAME), "cards_up_to_suits"), count, "regret_matching"
     )
-    merged, apart = holdem_arena(THREE_STREETS), holdem_arena(THREE_STREETS, isomorphism=False)
+    merged, apart = (
+        holdem_arena(THREE_STREET_GAME),
+        holdem_arena(THREE_STREET_GAME, isomorphism=False),
+    )
     expected = cp.judge(merged, policy.tabulate(merged)).best_values
     for arena, size in ((merged, 3), (merged, 40), (apart, 100)):
         values = cp.judge(arena, policy.tabulate(arena, batch_size=size)).best_values
@@ -97,26 +100,26 @@ def test_best_responses_depend_neither_on_batches_nor_on_isomorphism(count):
 
 
 def test_readable_rules_give_the_same_table(monkeypatch):
-    policy = random_networks(EncodedPoker(cp.load_game(TWO_CARDS), "cards_and_strength"))
-    arena = holdem_arena(TWO_CARDS)
+    policy = random_networks(EncodedPoker(cp.load_game(TWO_CARD_GAME), "cards_and_strength"))
+    arena = holdem_arena(TWO_CARD_GAME)
     compiled = policy.tabulate(arena).weights
     monkeypatch.setattr(hand_tables, "find_observed_game", lambda game: None)
     assert policy.tabulate(arena).weights == pytest.approx(compiled, abs=1e-6)
 
 
 def test_networks_that_see_suits_need_an_arena_that_keeps_them():
-    policy = random_networks(encode_game(cp.load_game(SMALL), "cards"))
+    policy = random_networks(encode_game(cp.load_game(SMALL_GAME), "cards"))
     with pytest.raises(cp.ConfigError, match="encoding=cards_up_to_suits"):
-        policy.tabulate(holdem_arena(SMALL))
-    apart = holdem_arena(SMALL, isomorphism=False)
-    tree = cp.build_tree(SMALL)
+        policy.tabulate(holdem_arena(SMALL_GAME))
+    apart = holdem_arena(SMALL_GAME, isomorphism=False)
+    tree = cp.build_tree(SMALL_GAME)
     expected = cp.judge(tree, policy).best_values
     assert cp.judge(apart, policy).best_values == pytest.approx(expected, abs=1e-6)
 
 
 def test_progress_ends_at_the_estimated_number_of_infosets():
-    policy = random_networks(EncodedPoker(cp.load_game(TWO_CARDS), "cards_up_to_suits"))
-    arena, seen = holdem_arena(TWO_CARDS), []
+    policy = random_networks(EncodedPoker(cp.load_game(TWO_CARD_GAME), "cards_up_to_suits"))
+    arena, seen = holdem_arena(TWO_CARD_GAME), []
     estimate = HandTables(policy, arena).estimate()
     policy.tabulate(arena, seen.append, batch_size=32)
     assert seen == sorted(seen) and seen[-1] == estimate.num_infosets
@@ -124,17 +127,17 @@ def test_progress_ends_at_the_estimated_number_of_infosets():
 
 
 def test_bad_input_is_refused_before_the_table_is_made(monkeypatch):
-    arena = holdem_arena(SMALL)
-    game = EncodedPoker(cp.load_game(SMALL), "cards_up_to_suits")
-    other = EncodedPoker(cp.load_game(TWO_CARDS), "cards_up_to_suits")
+    arena = holdem_arena(SMALL_GAME)
+    game = EncodedPoker(cp.load_game(SMALL_GAME), "cards_up_to_suits")
+    other = EncodedPoker(cp.load_game(TWO_CARD_GAME), "cards_up_to_suits")
     with pytest.raises(cp.ConfigError, match="does not fit"):
         random_networks(other).tabulate(arena)
     narrow = NetworkPolicy(game, (new_nets(np.random.default_rng(0), 2, (5, 8, 3)),))
     with pytest.raises(cp.ConfigError, match="5 inputs"):
         narrow.tabulate(arena)
+    huge = cp.load_algorithm("ppo(encoding=cards_up_to_suits,hidden_sizes=(10000000,10000000))")
     with pytest.raises(cp.ConfigError, match=r"for training.*smaller hidden sizes"):
-        config = "ppo(encoding=cards_up_to_suits,hidden_sizes=(10000000,10000000))"
-        cp.load_algorithm(config).init(cp.RulesArena(cp.load_game(SMALL)))
+        huge.init(cp.RulesArena(cp.load_game(SMALL_GAME)))
     monkeypatch.setattr(hand_tables, "available_memory", lambda: 1000)
     with pytest.raises(cp.ConfigError, match="take a smaller batch_size"):
         random_networks(game).tabulate(arena)
@@ -154,7 +157,7 @@ def test_encoding_is_refused_on_trees_and_where_it_does_not_fit():
 def test_every_method_learns_poker_on_compiled_rules_and_is_judged_exactly(method):
     """Resumed runs equal uninterrupted ones, and the policy is judged as on the tree."""
     algorithm = cp.load_algorithm(method.replace("=E", "=cards_up_to_suits"))
-    game = cp.load_game(SMALL)
+    game = cp.load_game(SMALL_GAME)
     rules = cp.RulesArena(game)
     assert isinstance(env_from_arena(rules, algorithm.encoding), CompiledBatchedEnv)
     memory = algorithm.step(rules, algorithm.init(rules, 5), 2)
@@ -162,7 +165,7 @@ def test_every_method_learns_poker_on_compiled_rules_and_is_judged_exactly(metho
     resumed = algorithm.step(rules, algorithm.init(rules, 5), 1)
     again = algorithm.policies(rules, algorithm.step(rules, resumed, 1))
     name, policy = next(iter(policies.items()))
-    arena = holdem_arena(SMALL)
+    arena = holdem_arena(SMALL_GAME)
     table = policy.tabulate(arena)
     assert (table.weights == again[name].tabulate(arena).weights).all()
     judgement = cp.judge(arena, table)
@@ -171,4 +174,6 @@ def test_every_method_learns_poker_on_compiled_rules_and_is_judged_exactly(metho
     state = game.initial_state()
     while (player := game.player(state)) == CHANCE:
         state = game.next_state(state, game.chance_outcomes(state)[0][0])
-    assert player != TERMINAL and sum(policy.action_probabilities(state, player)) == pytest.approx(1)
+    assert player != TERMINAL and sum(policy.action_probabilities(state, player)) == pytest.approx(
+        1
+    )

@@ -185,7 +185,9 @@ class HandTables:
         most_nodes = max(map(len, by_player))
         outputs = num_outputs(self.policy.nets[0])
         widths = max(leaf.shape[-1] for leaf in jax.tree.leaves(self.policy.nets[0]))
-        batch = 4 * self.batch_size * (4 * self.num_features + 6 * widths + 3 * most_nodes * outputs)
+        batch = (
+            4 * self.batch_size * (4 * self.num_features + 6 * widths + 3 * most_nodes * outputs)
+        )
         table = self.arena.num_sequences * np.dtype(self.arena.compute_dtype).itemsize
         return int(table + batch)
 
