@@ -55,7 +55,9 @@ def holdem_arena(spec, **options):
     return cp.holdem.HoldemGameArena(cp.load_game(spec), precision="float64", **options)
 
 
-@pytest.mark.parametrize("spec", [TWO_CARD_GAME, THREE_STREET_GAME])
+@pytest.mark.parametrize(
+    "spec", [TWO_CARD_GAME, THREE_STREET_GAME], ids=["two_cards", "three_streets"]
+)
 @pytest.mark.parametrize("predictive", [False, True])
 def test_table_equals_networks_asked_one_by_one(spec, predictive):
     arena = holdem_arena(spec)
