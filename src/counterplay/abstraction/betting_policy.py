@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -136,15 +136,19 @@ class BettingPolicy:
         """True: buckets do not tell the names of suits apart."""
         return True
 
-    def tabulate(self, arena: Any) -> Any:
+    def tabulate(self, arena: Any, progress: Callable[[int], None] | None = None) -> Any:
         """Return the policy as a table of a hold'em arena, which judges it exactly.
+
+        Args:
+            arena: the arena.
+            progress: called with the number of infosets so far.
 
         Raises:
             ConfigError: the arena is of another kind or game, or has other bets.
         """
-        if not has_vectors(arena):
+        if not has_vectors(arena) or not hasattr(arena, "tabulate"):
             raise ConfigError(f"a blueprint for {self.spec} is judged on a hold'em arena only")
-        return arena.tabulate(self)  # type: ignore[attr-defined]
+        return arena.tabulate(self, progress)
 
     def hand_policy(self, state: HoldemState, player: int) -> tuple[tuple[int, ...], Floats]:
         """Return the actions at a state and their probabilities [1326, actions] with each hand."""

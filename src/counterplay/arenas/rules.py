@@ -183,7 +183,9 @@ class TabularPolicy:
         the tree of the full game, with equal probabilities in all infosets of a bucket.
         """
         if has_vectors(arena):
-            return arena.tabulate(self, progress)  # type: ignore[attr-defined]
+            if not hasattr(arena, "tabulate"):
+                raise ConfigError(f"a policy of rules cannot be put on {arena.spec}")
+            return arena.tabulate(self, progress)
         if split_abstraction(self.spec)[1] and arena.spec != self.spec:
             return self._lift(arena)
         values = uniform_policy(arena).probabilities.copy()

@@ -164,7 +164,7 @@ def _to_exact_policy(policy: Any, name: str, export: Path | None) -> Any:
     )
     if export or not is_large_holdem:
         return to_tree_policy(policy)
-    arena = HoldemGameArena(rules, isomorphism=policy.is_suit_invariant)
+    arena = HoldemGameArena(rules, isomorphism=getattr(policy, "is_suit_invariant", False))
     total = _note_cost(policy, name, arena)
     with ProgressBar(f"tabulating {name}", "infosets", total=total) as bar:
         return policy.tabulate(arena, bar.update)
@@ -175,8 +175,9 @@ def _note_cost(policy: Any, name: str, arena: Any) -> int:
     from counterplay.arenas.holdem.hand_states import HandStates
     from counterplay.arenas.tree.size_estimate import format_gib
     from counterplay.cli.output import format_seconds
+    from counterplay.core.observations import KeyObservedGame
 
-    if not hasattr(policy, "nets") or not hasattr(policy.game, "encoding"):
+    if not hasattr(policy, "nets") or isinstance(policy.game, KeyObservedGame):
         return HandStates(arena).num_rows
     from counterplay.algorithms.deep.common.hand_tables import HandTables
 

@@ -92,8 +92,9 @@ def test_a_policy_with_buckets_is_judged_on_merged_boards(monkeypatch):
     game = game_with_buckets(ONE_CARD_GAME)
     policy = random_policy(game)
     arena = cp.holdem.HoldemGameArena(cp.load_game(ONE_CARD_GAME), precision="float64")
-    table = policy.tabulate(arena)
-    states = HandStates(arena)
+    seen: list[int] = []
+    table, states = policy.tabulate(arena, seen.append), HandStates(arena)
+    assert seen[-1] == states.num_rows
     for node, board, _ in list(states.public_states())[::11]:
         street = arena.betting.nodes[node].state.street
         low, high = np.sort(arena.hand_cards(street, board), axis=1).T

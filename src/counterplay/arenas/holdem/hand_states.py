@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.arenas.holdem.base import HoldemPolicy
-from counterplay.arenas.holdem.betting import DEAL, FOLD
+from counterplay.arenas.holdem.betting import FOLD
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from counterplay.arenas.holdem.game_boards import hand_orbits
 from counterplay.core.arena import Floats, Ints
@@ -136,12 +136,6 @@ class HandStates:
                 boards = self.arena.streets[node.state.street].cards
                 for board, cards in enumerate(boards.tolist()):
                     yield number, board, tuple(cards)
-
-    def deals_of_block(self, block: int) -> list[int]:
-        """Return the nodes of a block at which a street is dealt."""
-        betting = self.arena.betting
-        nodes = range(betting.block_starts[block], betting.block_starts[block + 1])
-        return [number for number in nodes if betting.nodes[number].kind == DEAL]
 
 
 HandRows = Callable[[int, tuple[int, ...], Ints], Floats]

@@ -89,8 +89,7 @@ class HandTables:
     @cached_property
     def num_features(self) -> int:
         """Length of an observation."""
-        net = self.policy.nets[0]
-        first: Any = net[0][0] if hasattr(net[0], "instantaneous") else net
+        first: Any = self.policy.nets[0]
         while not hasattr(first, "shape"):
             first = first[0]
         return int(first.shape[-2])
@@ -144,6 +143,8 @@ class HandTables:
     def check(self) -> None:
         """Raise ConfigError if the policy does not fit the arena, or memory does not suffice."""
         check_fits_arena(self.policy, self.arena)
+        if self.batch_size < 1:
+            raise ConfigError(f"batch_size is {self.batch_size}, must be at least 1")
         game: Any = self.policy.game
         needed, free = self.num_bytes, available_memory()
         if needed > 0.9 * free:
@@ -189,7 +190,9 @@ class HandTables:
             4 * self.batch_size * (4 * self.num_features + 6 * widths + 3 * most_nodes * outputs)
         )
         table = self.arena.num_sequences * np.dtype(self.arena.compute_dtype).itemsize
-        return int(table + batch)
+        deals = sum(node.kind == DEAL for node in self.arena.betting.nodes)
+        reach = 8 * self.batch_size * deals * len(self.policy.nets) * (len(self.policy.nets) > 1)
+        return int(table + batch + reach)
 
     # evaluation
 
