@@ -72,7 +72,8 @@ def evaluate(
 
     check_outputs(None, export, force)
     saved = load_policies(policy, game, build=build_tree_with_progress, allow_holdem=not export)
-    policies, judgements = {}, {}
+    policies: dict[str, Any] = {}
+    judgements: dict[str, Judgement] = {}
     for name, saved_policy in saved.items():
         item = _to_exact_policy(saved_policy, name, export)
         judgements[name] = judge(item.arena, item)

@@ -101,7 +101,7 @@ class HandTables:
         """The observations of both players before any card and action."""
         game: Any = self.policy.game
         start = self.arena.game.initial_state()
-        parts = [np.array(game.observation(start, player), np.float32) for player in (0, 1)]
+        parts: list[Any] = [np.array(game.observation(start, p), np.float32) for p in (0, 1)]
         return parts[0], parts[1]
 
     @cached_property
@@ -338,7 +338,7 @@ class HandTables:
         """Return the probabilities [R, actions] of rows at each of some nodes of a player."""
         if not nodes:
             return []
-        states = self.states.node_states
+        states: Any = self.states.node_states
         actions = [list(self.arena.game.actions(states[node])) for node in nodes]
         legal = np.zeros((len(nodes), num_outputs(net)), bool)
         for row, numbers in enumerate(actions):
@@ -349,8 +349,8 @@ class HandTables:
             part = cards[first : first + self.batch_size]
             size = min(self.batch_size, round_up_size(len(part)))
             padded = np.pad(part, ((0, size - len(part)), (0, 0)))
-            table = evaluate_hands(self.policy.head, net, player, padded, offsets, legal)
-            parts.append(np.asarray(table)[:, : len(part)])
+            outputs = evaluate_hands(self.policy.head, net, player, padded, offsets, legal)
+            parts.append(np.asarray(outputs)[:, : len(part)])
         table = np.concatenate(parts, axis=1)
         return [table[row][:, numbers] for row, numbers in enumerate(actions)]
 
