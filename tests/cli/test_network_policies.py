@@ -61,3 +61,27 @@ def test_export_writes_networks_for_other_programs(run, networks, tmp_path):
     assert refused.code == 2
     assert "does not end in .npz" in refused.err
     assert not (tmp_path / "net.json").exists()
+
+
+def test_networks_of_large_holdem_are_judged_on_all_hands(run, monkeypatch):
+    """`evaluate` states the cost first, then the exploitability in chips and in mbb per game."""
+    from counterplay.algorithms.deep.common.network_policy import NetworkPolicy
+    from counterplay.algorithms.deep.common.networks import new_nets
+    from counterplay.games.poker_encoding import EncodedPoker
+
+    spec = "poker(board=(0,1),raise_caps=(1,1),raises=(10,10),opens=(1,0))"  # 52 cards
+    game = EncodedPoker(cp.load_game(spec), "cards_up_to_suits")
+    nets = new_nets(np.random.default_rng(0), 2, (game.num_features, 4, 3))
+    policy = NetworkPolicy(game, (nets,))
+    monkeypatch.setattr(
+        "counterplay.experiment.saved_policies.load_policies",
+        lambda *given, **options: {"net": policy},
+    )
+    arena = cp.holdem.HoldemGameArena(cp.load_game(spec))
+    exact = cp.judge(arena, policy).exploitability
+    facts = json.loads(run("evaluate", "run", "--json").out)
+    assert facts["exploitability"] == pytest.approx(exact)
+    assert facts["mbb_per_game"] == pytest.approx(100.0 * exact)  # the big blind is 10 chips
+    answer = run("evaluate", "run")
+    assert f"mbb per game    {100.0 * exact:.2f}" in answer.out
+    assert "net: a network at " in answer.err and "infosets, about" in answer.err

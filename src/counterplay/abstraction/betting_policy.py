@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from counterplay.arenas.poker.betting_tree import (
     find_child,
 )
 from counterplay.core.archive import read_archive, write_archive
-from counterplay.core.arena import Floats, Ints
+from counterplay.core.arena import Floats, Ints, has_vectors
 from counterplay.core.cards import hand_index
 from counterplay.core.trust import TrustError, load_game_from_file
 from counterplay.errors import ConfigError, FileError
@@ -130,6 +130,25 @@ class BettingPolicy:
         bucket = self.game.buckets.board_buckets(tuple(board))[hand_index(a, b)]
         row: list[float] = self.node_probabilities(node)[bucket].tolist()
         return row
+
+    @property
+    def is_suit_invariant(self) -> bool:
+        """True: buckets do not tell the names of suits apart."""
+        return True
+
+    def tabulate(self, arena: Any, progress: Callable[[int], None] | None = None) -> Any:
+        """Return the policy as a table of a hold'em arena, which judges it exactly.
+
+        Args:
+            arena: the arena.
+            progress: called with the number of infosets so far.
+
+        Raises:
+            ConfigError: the arena is of another kind or game, or has other bets.
+        """
+        if not has_vectors(arena) or not hasattr(arena, "tabulate"):
+            raise ConfigError(f"a blueprint for {self.spec} is judged on a hold'em arena only")
+        return arena.tabulate(self, progress)
 
     def hand_policy(self, state: HoldemState, player: int) -> tuple[tuple[int, ...], Floats]:
         """Return the actions at a state and their probabilities [1326, actions] with each hand."""

@@ -10,12 +10,13 @@ the result is cached on disk.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate, count, pairwise
 from math import comb
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -250,6 +251,23 @@ class BucketedGame(AbstractedGame):
     """
 
     abstraction: ByEquity
+    is_suit_invariant: ClassVar[bool] = True
+
+    def hand_groups(self, board: Sequence[int], rnd: int, hands: Ints) -> Ints:
+        """Return a number [H] that hands [H, 2] share if they have the same buckets.
+
+        Args:
+            board: the public cards.
+            rnd: the round.
+            hands: the hands.
+        """
+        ends = np.cumsum(self.full_game.board_cards)[: rnd + 1].tolist()
+        low, high = np.sort(hands, axis=1).T
+        index, groups = high * (high - 1) // 2 + low, np.zeros(len(hands), np.int64)
+        for end in ends if self.abstraction.perfect_recall else ends[-1:]:
+            buckets = self.buckets.board_buckets(tuple(board[:end]))[index]
+            groups = groups * (1 << 16) + buckets
+        return groups
 
     @cached_property
     def buckets(self) -> HoldemBuckets:

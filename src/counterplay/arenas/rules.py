@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -14,6 +14,7 @@ import numpy as np
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.replay import first_infoset_states
 from counterplay.core.archive import write_archive
+from counterplay.core.arena import has_vectors
 from counterplay.core.constant_sum import estimate_constant, subtract_constant
 from counterplay.core.game import Game, State, full_game
 from counterplay.core.game_checks import action_names, check_protocol
@@ -167,12 +168,24 @@ class TabularPolicy:
         for (player, key), row in self.rows.items():
             yield player, key, row
 
-    def tabulate(self, arena: Any) -> Policy:
+    @property
+    def is_suit_invariant(self) -> bool:
+        """Whether hands that differ in the names of suits only have the same rows."""
+        return not self.rows or bool(getattr(self.game, "is_suit_invariant", False))
+
+    def tabulate(self, arena: Any, progress: Callable[[int], None] | None = None) -> Any:
         """Return the policy as a vector on a tree, or on another arena with infoset keys.
+
+        On a hold'em arena it becomes a `HoldemPolicy`, see `HoldemGameArena.tabulate`, whose
+        progress is reported as the number of infosets.
 
         It is uniform at infosets without a row. A policy of a game with an abstraction is put on
         the tree of the full game, with equal probabilities in all infosets of a bucket.
         """
+        if has_vectors(arena):
+            if not hasattr(arena, "tabulate"):
+                raise ConfigError(f"a policy of rules cannot be put on {arena.spec}")
+            return arena.tabulate(self, progress)
         if split_abstraction(self.spec)[1] and arena.spec != self.spec:
             return self._lift(arena)
         values = uniform_policy(arena).probabilities.copy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 import typer
 
@@ -33,6 +33,7 @@ class JudgementFacts(TypedDict):
     gains: list[float]
     nash_conv: float
     exploitability: float
+    mbb_per_game: NotRequired[float]  # exploitability in thousandths of a big blind
 
 
 def evaluate(
@@ -56,7 +57,9 @@ def evaluate(
 ) -> None:
     """Print the exact values and exploitability of saved policies.
 
-    Each player's best-response value is printed too. All policies of a run are evaluated. With
+    Each player's best-response value is printed too. All policies of a run are evaluated; networks
+    and tables that learned the rules of a large heads-up hold'em game as a table of all hands on
+    all boards, whose cost is printed first, and in thousandths of a big blind (mbb) too. With
     --agent, a searching agent is evaluated instead: it is asked at every infoset of the game.
     """
     if agent:
@@ -69,22 +72,30 @@ def evaluate(
 
     check_outputs(None, export, force)
     saved = load_policies(policy, game, build=build_tree_with_progress, allow_holdem=not export)
-    policies = {name: to_tree_policy(saved_policy) for name, saved_policy in saved.items()}
-    judgements = {name: judge(item.arena, item) for name, item in policies.items()}
+    policies: dict[str, Any] = {}
+    judgements: dict[str, Judgement] = {}
+    for name, saved_policy in saved.items():
+        item = _to_exact_policy(saved_policy, name, export)
+        judgements[name] = judge(item.arena, item)
+        policies = policies or {name: item}  # a table of hold'em takes gigabytes: keep one
+        del item
     first = next(iter(policies))
-    spec = policies[first].arena.spec
-    if note := describe_shift(policies[first].arena):
+    arena = policies[first].arena
+    spec, big_blind = arena.spec, _big_blind(arena)
+    if note := describe_shift(arena):
         print_note(note)
     if json:
-        facts = {name: _judgement_facts(judgement) for name, judgement in judgements.items()}
-        more = {"policies": facts} if len(facts) > 1 else {}
+        facts = {
+            name: _judgement_facts(judgement, big_blind) for name, judgement in judgements.items()
+        }
+        more: dict[str, Any] = {"policies": facts} if len(facts) > 1 else {}
         print_json({"game": spec, **facts[first], **more})
     else:
         print(f"game  {spec}")
         for name, judgement in judgements.items():
             if len(judgements) > 1:
                 print(f"\npolicy  {name}")
-            _print_judgement(judgement)
+            _print_judgement(judgement, big_blind)
     write_outputs(policies[first], None, export)
 
 
@@ -138,9 +149,62 @@ def to_tree_policy(policy: Any) -> Policy:
     return tree_policy
 
 
-def _judgement_facts(judgement: Judgement) -> JudgementFacts:
+def _to_exact_policy(policy: Any, name: str, export: Path | None) -> Any:
+    """Put a policy on an arena that judges it: a hold'em arena if the game is large, or a tree."""
+    from counterplay.arenas.build import MIN_INFOSETS_FOR_FACTORED
+    from counterplay.arenas.holdem.game_arena import HOLDEM_GAME_FACTORY, HoldemGameArena
+    from counterplay.cli.progress import ProgressBar
+    from counterplay.core.game import full_game
+    from counterplay.games.holdem_base import HoldemBase
+
+    rules: Any = full_game(policy.game) if hasattr(policy, "tabulate") else None
+    is_large_holdem = (
+        isinstance(rules, HoldemBase)
+        and rules.num_players == 2
+        and HOLDEM_GAME_FACTORY.num_infosets(rules) >= MIN_INFOSETS_FOR_FACTORED
+    )
+    if export or not is_large_holdem:
+        return to_tree_policy(policy)
+    arena = HoldemGameArena(rules, isomorphism=getattr(policy, "is_suit_invariant", False))
+    total = _note_cost(policy, name, arena)
+    with ProgressBar(f"tabulating {name}", "infosets", total=total) as bar:
+        return policy.tabulate(arena, bar.update)
+
+
+def _note_cost(policy: Any, name: str, arena: Any) -> int:
+    """Print the time and memory of putting a policy on an arena; return its infosets."""
+    from counterplay.arenas.holdem.hand_states import HandStates
+    from counterplay.arenas.tree.size_estimate import format_gib
+    from counterplay.cli.output import format_seconds
+    from counterplay.core.observations import KeyObservedGame
+
+    if not hasattr(policy, "nets") or isinstance(policy.game, KeyObservedGame):
+        return HandStates(arena).num_rows
+    from counterplay.algorithms.deep.common.hand_tables import HandTables
+
+    cost = HandTables(policy, arena).estimate()
+    networks = f"{cost.num_networks} networks" if cost.num_networks > 1 else "a network"
+    print_note(
+        f"{name}: {networks} at {cost.num_infosets:,} infosets, about "
+        f"{format_seconds(cost.seconds)} and {format_gib(cost.num_bytes)}"
+    )
+    return cost.num_infosets
+
+
+def _big_blind(arena: Any) -> float:
+    """Return the chips of a big blind; 0 if the game is not hold'em."""
+    from counterplay.games.holdem_base import HoldemBase
+
+    game = getattr(arena, "game", None) if "vectors" in arena.capabilities else None
+    return float(game.min_bet) if isinstance(game, HoldemBase) else 0.0
+
+
+def _judgement_facts(judgement: Judgement, big_blind: float = 0.0) -> JudgementFacts:
     values, best_values = judgement.values.tolist(), judgement.best_values.tolist()
-    return {
+    mbb: Any = {}
+    if big_blind:
+        mbb = {"mbb_per_game": 1000.0 * judgement.exploitability / big_blind}
+    return mbb | {
         "values": values,
         "best_values": best_values,
         "gains": [best - value for value, best in zip(values, best_values, strict=True)],
@@ -149,7 +213,7 @@ def _judgement_facts(judgement: Judgement) -> JudgementFacts:
     }
 
 
-def _print_judgement(judgement: Judgement) -> None:
+def _print_judgement(judgement: Judgement, big_blind: float = 0.0) -> None:
     facts = _judgement_facts(judgement)
     columns = zip(facts["values"], facts["best_values"], facts["gains"], strict=True)
     rows = [
@@ -159,3 +223,5 @@ def _print_judgement(judgement: Judgement) -> None:
     print_table(("player", "value", "best response", "gain"), rows)
     print(f"NashConv        {judgement.nash_conv:.2e}")
     print(f"exploitability  {judgement.exploitability:.2e}")
+    if big_blind:
+        print(f"mbb per game    {1000.0 * judgement.exploitability / big_blind:.2f}")

@@ -364,17 +364,29 @@ class HoldemGameArena(HoldemArena):
 
     # policies from other sources, and files
 
-    def tabulate(self, policy_function: Callable[[PublicState], ArrayLike]) -> HoldemPolicy:
-        """Return the policy of a function, as a table that `cp.judge` evaluates.
+    def tabulate(
+        self,
+        policy_function: Callable[[PublicState], ArrayLike] | Any,
+        progress: Callable[[int], None] | None = None,
+    ) -> HoldemPolicy:
+        """Return a policy as a table that `cp.judge` evaluates.
 
         Args:
-            policy_function: returns weights [actions, hands] for a public state, such as those of
-                a network or a rule of thumb. It is called once per public state on canonical
-                boards, and must treat suits alike that the board treats alike.
+            policy_function: returns weights [actions, hands] for a public state, such as a rule of
+                thumb. It is called once per public state on canonical boards, and must treat suits
+                alike that the board treats alike. Or a policy of the rules, an object with
+                `action_probabilities(state, player)`, such as a table with buckets; networks have
+                a `tabulate(arena)` that asks for all hands at once.
+            progress: called with the number of infosets so far, of a policy of the rules.
 
         Raises:
-            ConfigError: the function returns another shape or negative numbers.
+            ConfigError: the function returns another shape or negative numbers; or a policy of the
+                rules leaves out a hand, or may play suits differently that the arena merges.
         """
+        if hasattr(policy_function, "action_probabilities"):
+            from counterplay.arenas.holdem.hand_states import tabulate_agent
+
+            return tabulate_agent(self, policy_function, progress)
         weights = np.zeros(self.num_sequences, self.compute_dtype)
         for number, node in enumerate(self.betting.nodes):
             if node.kind >= FOLD:

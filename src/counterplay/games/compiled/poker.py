@@ -3,7 +3,9 @@
 State: acting player; round; number of cards dealt; players left, as bits; number of players still
 to act in the round; raises in the round; smallest increase of a raise; largest contribution; hash
 of the public history (64 bits); cards dealt, as bits (64 bits); contributions; private key of each
-player (64 bits); cards in the order of the deal.
+player (64 bits); cards in the order of the deal. `compile_observed_game` appends a record of the
+betting: the number of actions, then their round, kind and chips. Only observations need it, and
+states without it are copied faster.
 
 The infoset key is a 64-bit hash of the public history and the private key: the player's cards, or
 in a game with buckets their bucket. Among n infosets two have the same hash with a probability of
@@ -13,6 +15,8 @@ about n^2 / 2^65, that is 3e-6 for ten million.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
@@ -34,8 +38,8 @@ from counterplay.kernels.sampling.primitives import GOLDEN_GAMMA, mix
 FOLD, CALL = 0, 1
 MAX_PLAYERS, MAX_ROUNDS = 10, 8
 # parameters
-PLAYERS, HOLE, ROUNDS, DECK, SUITS, BETTING, MIN_BET, BUCKETS = range(8)
-STACKS = 8  # by player
+PLAYERS, HOLE, ROUNDS, DECK, SUITS, BETTING, MIN_BET, BUCKETS, RECORD, ENCODING = range(10)
+STACKS = 10  # by player
 BOARD = STACKS + MAX_PLAYERS  # number of public cards up to a round
 OPENS = BOARD + MAX_ROUNDS
 RAISE_CAPS = OPENS + MAX_ROUNDS
@@ -52,6 +56,13 @@ TO_ACT, ROUND, DEALT, LEFT, WAITING, RAISES, MIN_RAISE, HIGHEST = range(8)
 HISTORY, DECK_BITS, CHIPS = 8, 10, 12
 ROUNDING = 1e-9  # quantiles this near to a multiple of 1 / count may round to either side
 NEW_STREET = 1 << 60  # in the history: dealt cards, as bits, plus this
+# the record of the betting: at params[RECORD] the number of actions, then one entry for each
+RECORD_KIND_BITS, RECORD_BITS = 2, 5  # kind of action, round above it, chips put in above both
+MAX_RECORDED_CHIPS = 1 << 26
+MAX_RECORDED_ACTIONS = 512
+OWN_TURNS, OWN_CHIPS, CARDS, CARDS_UP_TO_SUITS, CARDS_AND_STRENGTH = range(5)  # of ENCODING
+NUM_STRENGTH_FEATURES = 8  # of a hand's percentile: see `write_strength`
+MAX_SUIT_KEY_BITS = 62
 
 
 @no_alloc_kernel
@@ -221,7 +232,7 @@ def set_next_to_act(params, state, next_player):
 def apply_action(params, state, action):
     """Apply a player's action to the state."""
     player, highest = state[TO_ACT], state[HIGHEST]
-    stack = params[STACKS + player]
+    stack, paid = params[STACKS + player], state[CHIPS + player]
     state[WAITING] -= 1
     if action == FOLD:
         state[LEFT] &= ~(1 << player)
@@ -238,6 +249,11 @@ def apply_action(params, state, action):
         state[RAISES] += 1
         state[MIN_RAISE] = max(state[MIN_RAISE] - increase, increase)
         state[WAITING] = num_able(params, state) - can_act(params, state, player)
+    if params[RECORD]:
+        first = params[RECORD]
+        state[first] += 1
+        kind = min(np.int64(action), 2) | np.int64(state[ROUND]) << RECORD_KIND_BITS
+        state[first + state[first]] = kind | np.int64(state[CHIPS + player] - paid) << RECORD_BITS
     extend_history(state, action)
     set_next_to_act(params, state, next_able(params, state, player))
 
@@ -391,6 +407,180 @@ def sample_chance(params, states, quantile, action):
         action[n] = card
 
 
+@no_alloc_kernel
+def observation(params, states, viewer, out):
+    out[:] = 0.0
+    for n in range(states.shape[0]):
+        out[n, viewer[n]] = 1.0
+        if params[ENCODING] == OWN_TURNS:
+            write_card_flags(params, states[n], viewer[n], out[n])
+            write_turns(params, states[n], out[n])
+        elif params[ENCODING] == OWN_CHIPS:
+            write_card_flags(params, states[n], viewer[n], out[n])
+            write_chips(params, states[n], out[n])
+        else:
+            first = write_bets(params, states[n], out[n])
+            write_card_groups(params, states[n], viewer[n], first, out[n])
+            if params[ENCODING] == CARDS_AND_STRENGTH:
+                write_strength(params, states[n], viewer[n], out[n])
+
+
+@no_alloc_kernel
+def write_card_flags(params, state, viewer, out):
+    """Write flags of the viewer's cards, then of the board, after the flags of players."""
+    players, hole, cards = params[PLAYERS], params[HOLE], card_offset(params)
+    if state[DEALT] >= players * hole:
+        for k in range(hole):
+            out[players + state[cards + hole * viewer + k]] = 1.0
+    for k in range(players * hole, state[DEALT]):
+        out[players + params[DECK] + state[cards + k]] = 1.0
+
+
+@no_alloc_kernel
+def write_turns(params, state, out):
+    """Write (called, raised) of every turn: the observation of limit games."""
+    record, players = params[RECORD], params[PLAYERS]
+    first, rnd, turn = players + 2 * params[DECK], 0, 0
+    for k in range(1, state[record] + 1):
+        entry = np.int64(state[record + k])
+        while rnd < entry >> RECORD_KIND_BITS & 7:
+            first += 2 * players * (params[RAISE_CAPS + rnd] + 1)
+            rnd, turn = rnd + 1, 0
+        kind = entry & 3
+        if kind != FOLD:
+            out[first + 2 * turn + (kind == 2)] = 1.0
+        turn += 1
+
+
+@no_alloc_kernel
+def write_chips(params, state, out):
+    """Write chips, players left, round and smallest raise: the observation of no-limit games."""
+    players, first, stack = params[PLAYERS], params[PLAYERS] + 2 * params[DECK], 0
+    for p in range(players):
+        stack = max(stack, params[STACKS + p])
+    for p in range(players):
+        out[first + p] = float(state[CHIPS + p]) / float(stack)
+        out[first + players + p] = float(state[LEFT] >> p & 1)
+    out[first + 2 * players + state[ROUND]] = 1.0
+    out[first + 2 * players + params[ROUNDS]] = float(state[MIN_RAISE]) / float(stack)
+
+
+@no_alloc_kernel
+def write_bets(params, state, out):
+    """Write (occurred, chips / pot before) of every turn; return the next free feature."""
+    record, players, pot = params[RECORD], params[PLAYERS], 0
+    for p in range(players):
+        pot += state[CHIPS + p]
+    for k in range(1, state[record] + 1):  # what was put in before the first action
+        pot -= state[record + k] >> RECORD_BITS
+    k, first = 1, players
+    for rnd in range(params[ROUNDS]):
+        turns = (players - 1) * (params[RAISE_CAPS + rnd] + 1) + 1
+        turn = 0
+        while k <= state[record] and state[record + k] >> RECORD_KIND_BITS & 7 == rnd:
+            added = state[record + k] >> RECORD_BITS
+            if turn < turns:
+                out[first + 2 * turn] = 1.0
+                out[first + 2 * turn + 1] = float(added) / float(max(pot, 1))
+            pot, turn, k = pot + added, turn + 1, k + 1
+        first += 2 * turns
+    return first
+
+
+@no_alloc_kernel
+def card_group(params, k):
+    """Return the group of the k-th public card: 1 for those of the first street with cards, ..."""
+    group, before = 0, 0
+    for rnd in range(params[ROUNDS]):
+        if params[BOARD + rnd] > before:
+            group, before = group + 1, params[BOARD + rnd]
+        if k < params[BOARD + rnd]:
+            break
+    return group
+
+
+@no_alloc_kernel
+def suit_key(params, state, viewer, suit):
+    """Return the ranks of a suit among the viewer's cards, then by street, as one integer."""
+    players, hole, cards, key = params[PLAYERS], params[HOLE], card_offset(params), np.int64(0)
+    ranks, suits = params[DECK] // params[SUITS], params[SUITS]
+    last = card_group(params, params[BOARD + params[ROUNDS] - 1] - 1)
+    for k in range(hole):
+        card = np.int64(state[cards + hole * viewer + k])
+        if card % suits == suit:
+            key |= np.int64(1) << (last * ranks + card // suits)
+    for k in range(state[DEALT] - players * hole):
+        card = np.int64(state[cards + players * hole + k])
+        if card % suits == suit:
+            key |= np.int64(1) << ((last - card_group(params, k)) * ranks + card // suits)
+    return key
+
+
+@no_alloc_kernel
+def canonical_suit(params, state, viewer, suit):
+    """Return the number of suits whose key is larger; suits of equal keys hold the same ranks."""
+    key, place = suit_key(params, state, viewer, suit), 0
+    for other in range(params[SUITS]):
+        other_key = suit_key(params, state, viewer, other)
+        place += other_key > key or (other_key == key and other < suit)
+    return place
+
+
+@no_alloc_kernel
+def write_card_groups(params, state, viewer, first, out):
+    """Write counts of ranks and of suits, and flags of cards, of each group of cards."""
+    players, hole, cards = params[PLAYERS], params[HOLE], card_offset(params)
+    ranks, suits, deck = params[DECK] // params[SUITS], params[SUITS], params[DECK]
+    if state[DEALT] < players * hole:
+        return
+    for k in range(hole + state[DEALT] - players * hole):
+        group = 0 if k < hole else card_group(params, k - hole)
+        place = hole * viewer + k if k < hole else players * hole + k - hole
+        card = np.int64(state[cards + place])
+        rank, suit = card // suits, card % suits
+        if params[ENCODING] != CARDS:
+            suit = canonical_suit(params, state, viewer, suit)
+        features = first + group * (ranks + suits + deck)
+        out[features + rank] += 1.0
+        out[features + ranks + suit] += 1.0
+        out[features + ranks + suits + rank * suits + suit] = 1.0
+
+
+@no_alloc_kernel
+def write_strength(params, state, viewer, out):
+    """Write max(0, x - k / 8) for k = 0, ..., 7 into the last features.
+
+    x is the part of all other hands of two cards that the viewer beats on the board so far, with
+    ties as a half. Without a board it is 0.
+    """
+    players, hole, cards = params[PLAYERS], params[HOLE], card_offset(params)
+    num_board = state[DEALT] - players * hole
+    if num_board <= 0:
+        return
+    board, seen = uint64(0), uint64(0)
+    for k in range(num_board):
+        board |= card_bit(params, state[cards + players * hole + k])
+    own = board
+    for k in range(hole):
+        own |= card_bit(params, state[cards + hole * viewer + k])
+    mine, count, score = strength(own, hole + num_board), 0, 0.0
+    for a in range(params[DECK]):
+        seen = card_bit(params, a)
+        if own & seen:
+            continue
+        for b in range(a):
+            other = card_bit(params, b)
+            if own & other:
+                continue
+            theirs = strength(board | seen | other, 2 + num_board)
+            score += 1.0 if mine > theirs else 0.5 if mine == theirs else 0.0
+            count += 1
+    part = score / max(count, 1)
+    for k in range(NUM_STRENGTH_FEATURES):
+        feature = out.size - NUM_STRENGTH_FEATURES + k
+        out[feature] = max(0.0, part - float(k) / float(NUM_STRENGTH_FEATURES))
+
+
 class BucketTables(NamedTuple):
     """Buckets of all hands on all boards of a round, for `look_up_bucket`."""
 
@@ -447,4 +637,37 @@ def compile_game(
         infoset_key,
         sample_chance=sample_chance,
         arrays=tuple(array for tables in buckets for array in tables),
+        with_observations=None if buckets else partial(compile_observed_game, game),
     )
+
+
+def compile_observed_game(game: HoldemBase, encoding: str = "game") -> CompiledGame | None:
+    """Compile the rules of a poker game with observations; return None if they are too long.
+
+    Args:
+        game: the readable rules.
+        encoding: "game" for `game.observation`, or a name in `poker_encoding.ENCODINGS`.
+    """
+    compiled = compile_game(game)
+    most_chips = sum(game.starting_stacks)
+    if game.is_limit:
+        raised = sum(map(mul, game.raise_sizes, game.max_raises))
+        most_chips = game.num_players * (max(game.initial_state().contributions) + raised)
+    num_actions = sum(count_turns(game))
+    if encoding == "game" and not game.is_limit:
+        num_actions, most_chips = 0, 0  # nothing is recorded
+    if num_actions > MAX_RECORDED_ACTIONS or most_chips >= MAX_RECORDED_CHIPS:
+        return None
+    params, state = compiled.params.copy(), compiled.initial_state
+    codes = {"cards": CARDS, "cards_up_to_suits": CARDS_UP_TO_SUITS}
+    codes |= {"cards_and_strength": CARDS_AND_STRENGTH}
+    params[ENCODING] = codes.get(encoding, OWN_TURNS if game.is_limit else OWN_CHIPS)
+    if num_actions:
+        params[RECORD] = state.size
+        state = np.append(state, np.zeros(1 + num_actions, np.int32))
+    return compiled._replace(params=params, initial_state=state, observation=observation)
+
+
+def count_turns(game: HoldemBase) -> list[int]:
+    """Return the largest number of actions in each round."""
+    return [(game.num_players - 1) * (raises + 1) + 1 for raises in game.max_raises]

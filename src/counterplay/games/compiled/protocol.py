@@ -49,6 +49,9 @@ class CompiledGame(NamedTuple):
     # its distribution, as `invert_cdf` finds it; if None, traversals list all outcomes
     sample_chance: Kernel | None = None
     arrays: tuple[Ints, ...] = ()  # arrays whose addresses are in `params`, to keep them alive
+    # compiles the rules again with states that `observation` can read, or returns None; for games
+    # whose states are smaller without
+    with_observations: Callable[[], CompiledGame | None] | None = None
 
     def find_players(self, states: Ints) -> tuple[Ints, Ints]:
         """Return the acting player and the number of actions or outcomes of each state."""
@@ -108,6 +111,14 @@ def find_compiled_game(game: Game) -> CompiledGame | None:
     elif name in COMPILED_GAMES:
         compiled = import_registered(COMPILED_GAMES, name)(game)
     return compiled
+
+
+def find_observed_game(game: Game) -> CompiledGame | None:
+    """Return the compiled rules of a game with observations, or None without."""
+    compiled = find_compiled_game(game)
+    if compiled is not None and compiled.observation is None and compiled.with_observations:
+        compiled = compiled.with_observations()
+    return compiled if compiled is not None and compiled.observation is not None else None
 
 
 def check_compiled_game(

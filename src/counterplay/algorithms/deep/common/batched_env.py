@@ -26,7 +26,7 @@ from counterplay.core.game_checks import (
 )
 from counterplay.core.observations import with_observations
 from counterplay.errors import ConfigError, GameError
-from counterplay.games.compiled.protocol import CompiledGame, find_compiled_game
+from counterplay.games.compiled.protocol import CompiledGame, find_observed_game
 from counterplay.registry import get_spec
 
 NUM_PROBES = 300  # random starts among which one must lead to a decision
@@ -399,8 +399,8 @@ class FixedOpponentsBatchedEnv(PythonBatchedEnv):
 
 def build_env(game: Game) -> BatchedEnv:
     """Return the game for batches of states, with compiled rules if it has them."""
-    machine = find_compiled_game(game)
-    if machine is None or machine.observation is None:
+    machine = find_observed_game(game)
+    if machine is None:
         return PythonBatchedEnv(game)
     return CompiledBatchedEnv(game, machine)
 

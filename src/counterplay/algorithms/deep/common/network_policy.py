@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -22,13 +22,15 @@ from counterplay.algorithms.deep.common.networks import (
     softmax,
 )
 from counterplay.algorithms.deep.common.rollouts import round_query_size, round_up_size
+from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from counterplay.arenas.tree.arena import TreeArena
-from counterplay.arenas.tree.replay import infoset_keys_in
+from counterplay.arenas.tree.replay import first_infoset_states, infoset_keys_in
 from counterplay.core.arena import Floats
 from counterplay.core.game import Game, State
 from counterplay.core.observations import KeyObservedGame, hash_key
 from counterplay.core.policy import Policy
 from counterplay.errors import ConfigError
+from counterplay.games.poker_encoding import EncodedPoker
 from counterplay.registry import get_spec
 
 INFOSETS_PER_BATCH = 8192  # infosets that one call of a network evaluates
@@ -127,8 +129,26 @@ class NetworkPolicy:
         pairs = zip(rows.tolist(), actions, strict=True)
         return [[row[action] for action in legal_actions] for row, legal_actions in pairs]
 
-    def tabulate(self, arena: Any) -> Policy:
-        """Return the policy as a table of an arena; several networks are averaged by reach."""
+    @property
+    def is_suit_invariant(self) -> bool:
+        """Whether the networks see poker up to permutations of the suits."""
+        return bool(getattr(self.game, "is_suit_invariant", False))
+
+    def tabulate(
+        self, arena: Any, progress: Callable[[int], None] | None = None, batch_size: int = 0
+    ) -> Any:
+        """Return the policy as a table of an arena; several networks are averaged by reach.
+
+        Args:
+            arena: a tree, a generated arena, or a hold'em arena.
+            progress: called with the number of infosets so far, on a hold'em arena.
+            batch_size: hands evaluated at once on a hold'em arena; 0 for the default.
+        """
+        if isinstance(arena, HoldemGameArena):
+            from counterplay.algorithms.deep.common import hand_tables
+
+            size = batch_size or hand_tables.DEFAULT_BATCH_SIZE
+            return hand_tables.tabulate_networks(self, arena, progress, size)
         tables = [self._tabulate_net(arena, net) for net in self.nets]
         if len(tables) == 1:
             return Policy(arena, tables[0])
@@ -181,6 +201,9 @@ def _read_tree_batch(
     if isinstance(game, KeyObservedGame):  # trained on rules, where not all keys are known
         keys = infoset_keys_in(tree, game)[first:last]
         observation = np.array([hash_key(player, key, tree.num_players) for key in keys])
+    elif isinstance(game, EncodedPoker):
+        states = first_infoset_states(tree)[first:last]
+        observation = np.array([game.observation(s, player) for s in states], np.float32)
     sequences = slice(int(tree.offset[first]), int(tree.offset[last]))
     row = np.repeat(np.arange(last - first), tree.num_actions[first:last])
     entries = row, tree.sequence_action[sequences]

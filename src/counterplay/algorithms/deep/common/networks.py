@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar, cast, overload
@@ -174,6 +174,55 @@ def apply_net(net: Net | PredictiveNets, x: jax.Array) -> jax.Array:
     if isinstance(net, PredictiveNets):
         return jax.nn.relu(apply_net(net.cumulative, x)) + apply_net(net.instantaneous, x)
     for weights, biases in net[:-1]:
+        x = jax.nn.relu(affine(x, weights, biases)) + resize_last_axis(x, weights.shape[-1])
+    return affine(x, *net[-1])
+
+
+def apply_net_to_sums(
+    net: Net | PredictiveNets, rows: jax.Array, offsets: jax.Array, head: Callable[..., jax.Array]
+) -> jax.Array:
+    """Return head(k, outputs [B, out]) of all inputs `rows[b] + offsets[k]`, as [K, B, ...].
+
+    The first layer is linear, so it is applied to rows [B, in] and offsets [K, in] apart.
+
+    Args:
+        net: the network.
+        rows: first summands [B, in].
+        offsets: second summands [K, in].
+        head: called with k and the outputs.
+    """
+    if isinstance(net, PredictiveNets):
+        parts = [_sum_first_layers(part, rows, offsets) for part in net]
+
+        def evaluate(k: jax.Array) -> jax.Array:
+            cumulative, instantaneous = (
+                _apply_later_layers(part, layer(k)) for part, layer in zip(net, parts, strict=True)
+            )
+            return head(k, jax.nn.relu(cumulative) + instantaneous)
+    else:
+        layer = _sum_first_layers(net, rows, offsets)
+
+        def evaluate(k: jax.Array) -> jax.Array:
+            return head(k, _apply_later_layers(net, layer(k)))
+
+    outputs: jax.Array = jax.lax.map(evaluate, jnp.arange(len(offsets)))
+    return outputs
+
+
+def _sum_first_layers(
+    net: Net, rows: jax.Array, offsets: jax.Array
+) -> Callable[[jax.Array], jax.Array]:
+    """Return the function from k to the first hidden layer [B, width] of `rows + offsets[k]`."""
+    weights, biases = net[0]
+    width = weights.shape[-1]
+    row_part, row_skip = rows @ weights + biases, resize_last_axis(rows, width)
+    offset_part, offset_skip = offsets @ weights, resize_last_axis(offsets, width)
+    return lambda k: jax.nn.relu(row_part + offset_part[k]) + (row_skip + offset_skip[k])
+
+
+def _apply_later_layers(net: Net, x: jax.Array) -> jax.Array:
+    """Return the outputs of a network, given its first hidden layer."""
+    for weights, biases in net[1:-1]:
         x = jax.nn.relu(affine(x, weights, biases)) + resize_last_axis(x, weights.shape[-1])
     return affine(x, *net[-1])
 

@@ -32,6 +32,9 @@ from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.arena import is_exact
 from counterplay.core.game import Game
 from counterplay.core.observations import with_observations
+from counterplay.core.settings import settings
+from counterplay.errors import ConfigError
+from counterplay.games.poker_encoding import EncodingName, encode_game
 from counterplay.registry import get_spec
 
 PolicyNetworks = Mapping[str, Any]
@@ -65,7 +68,28 @@ class NetworkSizeReport:
         return {"touched": self.nodes_touched, "bytes": self.num_bytes}
 
 
-class JaxAlgorithmOnTreeOrRules(JaxAlgorithm):
+@settings(kw_only=True)
+class EncodingConfig:
+    """The observations that networks get on rules."""
+
+    # game: the game's own; on rules of poker also cards, cards_up_to_suits, cards_and_strength:
+    # see `games.poker_encoding`
+    encoding: EncodingName = "game"
+
+    def check_encoding(self, arena: Any) -> None:
+        """Raise ConfigError if the encoding does not fit an arena."""
+        if self.encoding == "game":
+            return
+        if isinstance(arena, (TreeArena, ResponseArena)) or not hasattr(arena, "game"):
+            raise ConfigError(
+                f"encoding={self.encoding} is for rules: take cp.RulesArena(game), or arena=rules "
+                "in a config"
+            )
+        encode_game(arena.game, self.encoding)
+
+
+@settings(kw_only=True)
+class JaxAlgorithmOnTreeOrRules(EncodingConfig, JaxAlgorithm):
     """Adapter for algorithms that learn from episodes, on a tree or on rules."""
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
@@ -96,6 +120,7 @@ class JaxAlgorithmOnTreeOrRules(JaxAlgorithm):
 
     def init(self, arena: Any, seed: int = 0) -> JaxMemory:
         """Return the memory before the first iteration."""
+        self.check_encoding(arena)
         return backend_for(arena).init(self, arena, seed)
 
     def step(self, arena: Any, memory: Any, iterations: int = 1) -> Any:
@@ -170,7 +195,7 @@ class RulesBackend:
     def init(self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, seed: int) -> JaxMemory:
         algorithm = algorithm.for_rules()
         algorithm.check_runs_on_rules()
-        graph = rollouts.empty_graph(env_from_arena(arena))
+        graph = rollouts.empty_graph(env_from_arena(arena, algorithm.encoding))
         state = algorithm.init_state(graph, np.random.default_rng(seed))
         return JaxRulesMemory(0, jax.random.PRNGKey(seed), jax.device_put(state))
 
@@ -178,7 +203,8 @@ class RulesBackend:
         self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, memory: Any, iterations: int
     ) -> JaxMemory:
         algorithm = algorithm.for_rules()
-        env, state, touched = env_from_arena(arena), memory.state, memory.nodes_touched
+        env, state = env_from_arena(arena, algorithm.encoding), memory.state
+        touched = memory.nodes_touched
         for n in range(memory.iteration, memory.iteration + iterations):
             key = jax.random.fold_in(memory.key, n)
             state, count = algorithm.iterate_on_rules(env, n + 1, state, key)
@@ -189,7 +215,8 @@ class RulesBackend:
         self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, memory: Any
     ) -> dict[str, Any]:
         state = jax.tree.map(np.asarray, memory.state)
-        return policies_from_networks(arena, algorithm.for_rules().networks(state))
+        networks = algorithm.for_rules().networks(state)
+        return policies_from_networks(arena, networks, algorithm.encoding)
 
     def is_zero_sum(self, arena: Any) -> bool:
         """Return True if the utilities of a fixed set of random episodes add up to zero."""
@@ -210,11 +237,14 @@ def is_two_player_zero_sum(arena: Any) -> bool:
     return arena.num_players == 2 and backend_for(arena).is_zero_sum(arena)
 
 
-def policies_from_networks(arena: Any, networks_by_name: PolicyNetworks) -> dict[str, Any]:
+def policies_from_networks(
+    arena: Any, networks_by_name: PolicyNetworks, encoding: str = "game"
+) -> dict[str, Any]:
     """Return networks as policies; as tables if the arena judges policies exactly."""
     policies: dict[str, Any] = {}
     for name, (nets, weights, head) in networks_by_name.items():
-        policy = NetworkPolicy(game_from_arena(arena), tuple(nets), head, tuple(weights))
+        game = game_from_arena(arena, encoding)
+        policy = NetworkPolicy(game, tuple(nets), head, tuple(weights))
         policies[name] = policy.tabulate(arena) if is_exact(arena) else policy
     return policies
 
@@ -238,17 +268,17 @@ class ResponseArena:
         return self.game.num_players
 
 
-def game_from_arena(arena: Any) -> Game:
+def game_from_arena(arena: Any, encoding: str = "game") -> Game:
     """Return the rules of an arena, with observations for networks."""
-    game: Game = with_observations(arena.game)
+    game: Game = with_observations(encode_game(arena.game, encoding))
     return game
 
 
-def env_from_arena(arena: Any) -> BatchedEnv:
+def env_from_arena(arena: Any, encoding: str = "game") -> BatchedEnv:
     """Return the rules of an arena for batches of states."""
     if isinstance(arena, ResponseArena):
         return arena.env
-    game: Any = game_from_arena(arena)
+    game: Any = game_from_arena(arena, encoding)
     return get_env(game)
 
 

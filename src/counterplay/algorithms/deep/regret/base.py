@@ -40,6 +40,7 @@ from counterplay.algorithms.deep.common.training import (
     mean_squared_error,
 )
 from counterplay.algorithms.deep.common.tree_or_rules import (
+    EncodingConfig,
     JaxRulesMemory,
     PolicyNetworks,
     env_from_arena,
@@ -122,17 +123,17 @@ class RulesAdapter:
     arena: Any
 
     def config(self, config: RegretNetAlgorithm) -> RegretNetAlgorithm:
-        return config.for_rules(env_from_arena(self.arena))
+        return config.for_rules(env_from_arena(self.arena, config.encoding))
 
     def sampler(self, config: RegretNetAlgorithm, arrays: Any = None) -> Sampler:
-        return RulesSampler(config, env_from_arena(self.arena), arrays)
+        return RulesSampler(config, env_from_arena(self.arena, config.encoding), arrays)
 
     def memory(self, iteration: int, key: jax.Array, state: Any) -> JaxMemory:
         return JaxRulesMemory(iteration, key, state, int(state.sampler.nodes_touched))
 
     def policies(self, config: RegretNetAlgorithm, state: Any) -> dict[str, Any]:
         networks = config.networks(jax.tree.map(np.asarray, state))
-        return policies_from_networks(self.arena, networks)
+        return policies_from_networks(self.arena, networks, config.encoding)
 
 
 def adapter_for(arena: Any) -> ArenaAdapter:
@@ -141,7 +142,7 @@ def adapter_for(arena: Any) -> ArenaAdapter:
 
 
 @settings(kw_only=True)
-class RegretNetAlgorithm(RegretNetConfig):
+class RegretNetAlgorithm(EncodingConfig, RegretNetConfig):
     """Adapter that turns `init_state` and `iterate` into an algorithm on trees and on rules.
 
     The state may share arrays with the sampler, which changes them in place.
@@ -168,6 +169,7 @@ class RegretNetAlgorithm(RegretNetConfig):
     def init(self, arena: Any, seed: int = 0) -> JaxMemory:
         """Return the memory before the first iteration."""
         self.check_arena(arena)
+        self.check_encoding(arena)
         adapter = adapter_for(arena)
         config = adapter.config(self)
         state = config.init_state(adapter.sampler(config), np.random.default_rng(seed))
