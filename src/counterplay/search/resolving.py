@@ -54,6 +54,12 @@ class Resolving:
             known = ", ".join(METHODS)
             raise ConfigError(f"resolving: method is {self.method!r}, must be one of {known}")
 
+    def check_tree(self, tree: TreeArena) -> None:
+        """Raise ConfigError if the agent cannot play a game; called before solving a blueprint."""
+        if tree.num_players != 2 or not tree.is_constant_sum:
+            raise ConfigError(f"resolving needs a two-player zero-sum game, unlike {tree.spec}")
+        load_registered_algorithm(self.algorithm)
+
     def make_agent(self, tree: TreeArena, blueprint: Policy) -> ResolvingAgent:
         """Return the agent for a two-player zero-sum tree and a blueprint of it."""
         return ResolvingAgent(tree, blueprint, self)
@@ -82,8 +88,7 @@ class ResolvingAgent:
     """
 
     def __init__(self, tree: TreeArena, blueprint: Policy, settings: Resolving):
-        if tree.num_players != 2 or not tree.is_constant_sum:
-            raise ConfigError(f"resolving needs a two-player zero-sum game, unlike {tree.spec}")
+        settings.check_tree(tree)
         check_same_game(tree, blueprint)
         self.tree, self.blueprint, self.settings = tree, blueprint, settings
         self.states = public_states(tree)
