@@ -418,7 +418,9 @@ function Episode({ play }) {
 /** Return the command-line option for an opponent, with a leading space; "" for the default. */
 function opponentOption(policy) {
   if (policy.startsWith("run:")) return ` --policy runs/${policy.slice(4)}`;
-  if (policy.startsWith("search:")) return ` --opponent ${quoteForShell(policy.slice(7).replace(/"run:/g, '"runs/'))}`;
+  if (policy.startsWith("search:")) {
+    return ` --opponent ${quoteForShell(policy.slice(7).replace(/"run:/g, '"runs/'))}`;
+  }
   return policy === "uniform" ? " --opponent uniform" : "";
 }
 
