@@ -20,6 +20,11 @@ _EXPORTS = {
     "counterplay.arenas.holdem.game_arena": ["HoldemGameArena", "load_holdem_policy"],
     "counterplay.arenas.holdem.game_inspection": ["inspect_game_node"],
     "counterplay.arenas.holdem.game_locks": ["lock_game_node"],
+    "counterplay.arenas.holdem.game_depth_limited": [
+        "bias_holdem_policy",
+        "solve_nested",
+        "solve_to_street",
+    ],
     "counterplay.arenas.holdem.game_subgames": ["StreetSubgames", "resolve_street"],
     "counterplay.display.hand_grid": ["draw_hand_grid"],
     "counterplay.arenas.holdem.locks": ["lock_node"],

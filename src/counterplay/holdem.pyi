@@ -9,6 +9,9 @@ from counterplay.arenas.holdem.flops import flop_subset as flop_subset
 from counterplay.arenas.holdem.flops import flop_texture as flop_texture
 from counterplay.arenas.holdem.game_arena import HoldemGameArena as HoldemGameArena
 from counterplay.arenas.holdem.game_arena import load_holdem_policy as load_holdem_policy
+from counterplay.arenas.holdem.game_depth_limited import bias_holdem_policy as bias_holdem_policy
+from counterplay.arenas.holdem.game_depth_limited import solve_nested as solve_nested
+from counterplay.arenas.holdem.game_depth_limited import solve_to_street as solve_to_street
 from counterplay.arenas.holdem.game_inspection import inspect_game_node as inspect_game_node
 from counterplay.arenas.holdem.game_locks import lock_game_node as lock_game_node
 from counterplay.arenas.holdem.game_subgames import StreetSubgames as StreetSubgames
@@ -67,6 +70,7 @@ __all__ = [
     "SpotArena",
     "SpotPractice",
     "StreetSubgames",
+    "bias_holdem_policy",
     "compare_nodes",
     "compute_equity",
     "draw_hand_grid",
@@ -87,5 +91,7 @@ __all__ = [
     "push_fold_chart",
     "resolve_street",
     "solve_flop_report",
+    "solve_nested",
     "solve_preflop",
+    "solve_to_street",
 ]

@@ -10,7 +10,7 @@ import counterplay as cp
 from counterplay.arenas.public_states import public_states
 from counterplay.arenas.subgame import SAFE_METHODS, build_subgame
 from counterplay.arenas.tree.derivation import FIXED_BUCKET, DerivationPlan, derive_tree
-from counterplay.arenas.tree.replay import first_infoset_states
+from counterplay.arenas.tree.replay import first_infoset_states, iter_states
 from counterplay.core.policy import Policy
 from counterplay.play.agents import AgentLoader
 from counterplay.play.episodes import play_episode
@@ -209,3 +209,33 @@ def test_cuts_must_be_below_the_first_state():
     tree = game_tree("kuhn_poker")
     with pytest.raises(cp.errors.ConfigError, match="leaves must be public states below"):
         cp.search.DepthLimitedArena(tree, (0,), cp.search.solve_leaves(tree, LP))
+
+
+@pytest.mark.parametrize(
+    ("spec", "game", "message"),
+    [
+        ("resolving", "kuhn_poker(players=3)", "two-player zero-sum"),
+        ("resolving(algorithm=is_mcts)", "kuhn_poker", "unknown algorithm 'is_mcts'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_a_blueprint_is_solved(spec, game, message):
+    def solve(*arguments):
+        raise AssertionError("a blueprint was solved first")
+
+    with pytest.raises(cp.ConfigError, match=message):
+        AgentLoader(cp.load_game(game), solve=solve).load_agents(spec)
+
+
+def test_search_report_has_the_values_of_the_solution():
+    """At the first decision with the exact blueprint, the values of Kuhn poker's solution."""
+    tree, _, agent = make("kuhn_poker", iterations=3000)
+    state = next(state for state in iter_states(tree) if tree.game.player(state) == 1)
+    probabilities = agent.action_probabilities(state, 1)
+    report = agent.search_report(state, 1)
+    (values,) = report.by_action.values()
+    chosen = [v for v, p in zip(values, probabilities, strict=True) if p > 0.01]
+    assert max(values) - min(chosen) < 0.02
+    own, other = report.ranges
+    assert sum(own.probabilities) == pytest.approx(1.0) == sum(other.probabilities)
+    assert len(other.keys) == len(other.values) == 3
+    assert other.values == agent.report.alternatives.tolist()

@@ -38,6 +38,17 @@ def read_dataclass_fields(class_path: str) -> tuple[DeclaredField, ...]:
     )
 
 
+@cache
+def read_class_constants(class_path: str) -> dict[str, Any]:
+    """Return the class variables of the dataclass at `package.module:Class`, as JSON values."""
+    module, name = class_path.split(":")
+    return {
+        ast.unparse(node.target): _default_from_node(node.value)
+        for node in _field_nodes(_parse_module(module), name)
+        if "ClassVar" in ast.unparse(node.annotation)
+    }
+
+
 def read_docstring(class_path: str) -> str:
     """Return the docstring of the class at `package.module:Class`."""
     module, name = class_path.split(":")

@@ -144,6 +144,8 @@ class AgentLoader:
         if settings.needs == "value network":
             return self._build_belief_search(settings)
         name = settings.blueprint
+        if hasattr(settings, "check_tree"):
+            settings.check_tree(self.tree)
         if _base_name(name) in ALGORITHMS:
             algorithm = load_algorithm(name)
             blueprint = self._solve(self.tree, algorithm, settings.blueprint_iterations).policy

@@ -20,6 +20,7 @@ from counterplay.play.episodes import (
     agent_for_episode,
     play_from,
 )
+from counterplay.search.search_report import SearchReport, search_report
 
 if TYPE_CHECKING:
     from counterplay.arenas.tree.policy_analysis import PolicyAnalysis
@@ -75,6 +76,19 @@ class Decision:
         return float(self.action_values.max() - self.action_values[self.index])
 
 
+class _RecordingAgent:
+    """An agent, with the reports of its searches in the order of its decisions."""
+
+    def __init__(self, agent: Agent):
+        self.agent = agent
+        self.reports: list[SearchReport | None] = []
+
+    def action_probabilities(self, state: State, player: int) -> Sequence[float]:
+        probabilities = self.agent.action_probabilities(state, player)
+        self.reports.append(search_report(self.agent, state, player))
+        return probabilities
+
+
 class InteractiveEpisode:
     """One episode in which a person has one seat and an agent has all others.
 
@@ -119,7 +133,8 @@ class InteractiveEpisode:
         self.game, self.seat, self.opponent, self.evaluator = game, seat, opponent, evaluator
         self._draw = RandomStreams(seed, number)
         self._agents: list[Agent | None] = [
-            agent_for_episode(opponent, self._draw(player)) for player in range(game.num_players)
+            _RecordingAgent(agent_for_episode(opponent, self._draw(player)))
+            for player in range(game.num_players)
         ]
         self._agents[seat] = None
         self.person_actions: list[int] = []  # indices among the legal actions
@@ -179,6 +194,16 @@ class InteractiveEpisode:
     def decisions(self) -> list[Decision]:
         """Return the person's decisions so far, with their EV losses."""
         return [self._decision_at(step) for step in self.steps if step.player == self.seat]
+
+    def search_reports(self) -> dict[int, SearchReport]:
+        """Return what the agent's searches have computed, by the index of the step."""
+        reports: dict[int, SearchReport] = {}
+        for player, agent in enumerate(self._agents):
+            taken = [k for k, step in enumerate(self.steps) if step.player == player]
+            if isinstance(agent, _RecordingAgent):
+                pairs = zip(taken, agent.reports, strict=True)
+                reports |= {k: report for k, report in pairs if report is not None}
+        return reports
 
     def total_ev_loss(self) -> float:
         """Return the EV that the person's decisions have lost, where it is known."""

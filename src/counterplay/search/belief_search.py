@@ -14,6 +14,8 @@ from counterplay.core.random import seed_stream
 from counterplay.core.settings import PositiveInt, settings
 from counterplay.search.belief_solver import BeliefSolver, ValueNetwork
 from counterplay.search.belief_tabulation import sample_policies
+from counterplay.search.public_ranges import range_from_reach
+from counterplay.search.search_report import SearchReport
 
 
 @settings()
@@ -45,7 +47,9 @@ class BeliefSearchAgent:
     def __init__(self, solver: BeliefSolver, network: ValueNetwork, iterations: int, seed: int = 0):
         self.solver, self.network, self.iterations = solver, network, iterations
         self.tree, self.seed = solver.game.tree, seed
-        self._searches: dict[int, tuple[Floats, Floats]] = {}  # root -> policy, ranges of leaves
+        # root -> policy, ranges of leaves, values [2, V] of the views
+        self._searches: dict[int, tuple[Floats, Floats, Floats]] = {}
+        self.last_root, self.last_ranges = 0, np.zeros((2, 0))
 
     @property
     def game(self) -> Game:
@@ -63,16 +67,34 @@ class BeliefSearchAgent:
         target = int(self.solver.game.states.infoset_state[infoset])
         root, ranges = 0, self._game_ranges()
         while True:
-            policy, below = self._search(root, ranges)
+            policy, below, _ = self._search(root, ranges)
             sequence, leaves = self.solver.state_sequences(root)
             ends = self.solver.game.states.end[leaves]
             inside = np.flatnonzero((leaves <= target) & (target < ends))
             if not inside.size:
                 break
             root, ranges = int(leaves[inside[0]]), below[inside[0]]
+        self.last_root, self.last_ranges = root, ranges
         first, last = tree.offset[infoset : infoset + 2]
         local = np.flatnonzero(sequence == first)[0]
         return [float(p) for p in policy[local : local + int(last - first)]]
+
+    def search_report(self, state: State, player: int) -> SearchReport:
+        """Return both players' ranges at the root of the last search, with the views' values."""
+        game, root = self.solver.game, self.last_root
+        values, first = self._searches[root][2], int(game.first_player[root])
+        ranges = []
+        for number in range(game.tree.num_players):
+            seat = number if first == 0 else 1 - number  # in the layout, whose 0 acts first
+            size = game.states.num_views(root, number)
+            reach = self.last_ranges[seat, :size]
+            report = range_from_reach(
+                game.states, root, number, reach, values[seat, :size], "value"
+            )
+            ranges += [] if report is None else [report]
+        leaves = self.solver.state_sequences(root)[1].size
+        facts = {"public state": str(root), "leaves with network values": f"{leaves:,}"}
+        return SearchReport(facts, {}, ranges)
 
     def sample_policies(self, count: int, seed: int = 0) -> Floats:
         """Return the probabilities [count, S] of the policies of some episodes."""
@@ -83,8 +105,8 @@ class BeliefSearchAgent:
         game = self.solver.game
         return (np.arange(game.max_views) < game.views[0][:, None]).astype(np.float64)
 
-    def _search(self, root: int, ranges: Floats) -> tuple[Floats, Floats]:
-        """Return the policy to play in a subgame, and the ranges [L, 2, V] at its leaves."""
+    def _search(self, root: int, ranges: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the policy of a subgame, the ranges [L, 2, V] at its leaves, and root values."""
         if root not in self._searches:
             stream = [0]
             seed_stream(self.seed, 0, root, stream)
@@ -93,5 +115,5 @@ class BeliefSearchAgent:
             solution = self.solver.solve(kind, ranges[None], self.network, self.iterations, rng)
             rows = self.solver.ranges_at_leaves(kind, ranges[None], solution.drawn)[1]
             below = rows.reshape(-1, *ranges.shape).astype(np.float64)
-            self._searches[root] = solution.drawn[0], below
+            self._searches[root] = solution.drawn[0], below, solution.values[0]
         return self._searches[root]

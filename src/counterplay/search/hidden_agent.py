@@ -11,6 +11,7 @@ from typing import Any
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.game import Game, State
 from counterplay.registry import get_registry_name, get_spec
+from counterplay.search.search_report import SearchReport, range_from_states
 from counterplay.search.state_sampling import (
     RulesStateSampler,
     SampledHistory,
@@ -43,10 +44,12 @@ class HiddenSearchAgent:
         self.sampler = sampler or RulesStateSampler(game, seed)
         self.has_own_sampler = sampler is not None
         self.memory: dict[Any, Any] = {}  # of the search, for one episode
+        self.last_request: SearchRequest | None = None
 
     def action_probabilities(self, state: State, player: int) -> list[float]:
         """Return the probabilities of the player's actions; uniform if no state is found."""
         actions = tuple(self.game.actions(state))
+        self.last_request = None
         if len(actions) == 1:
             return [1.0]
         request = SearchRequest(self, state, player, actions)
@@ -58,7 +61,22 @@ class HiddenSearchAgent:
                 stacklevel=2,
             )
             return [1.0 / len(actions)] * len(actions)
+        self.last_request = request
         return [float(p) for p in self.search(request)]
+
+    def search_report(self, state: State, player: int) -> SearchReport:
+        """Return the statistics of the last search, and the states that it has sampled."""
+        request = self.last_request
+        if request is None:
+            reason = "there is one legal action"
+            if len(self.game.actions(state)) > 1:
+                reason = "no state was found that fits the infoset: uniform play"
+            return SearchReport({"search": reason}, {})
+        states = [history.state for history in request.histories()]
+        others = (p for p in range(self.game.num_players) if p != player)
+        ranges = [range_from_states(self.game, states, other) for other in others]
+        facts = {"states": f"{len(states):,}"} | request.facts
+        return SearchReport(facts, request.by_action, [r for r in ranges if r is not None])
 
     def for_episode(self, seed: int) -> HiddenSearchAgent:
         """Return the agent for one episode, with an empty memory."""
@@ -83,6 +101,8 @@ class SearchRequest:
         self.player, self.actions = player, actions
         self._state, self._sampler = state, agent.sampler
         self.key = agent.game.infoset_key(state, player)
+        self.facts: dict[str, str] = {}  # of the search, for its report
+        self.by_action: dict[str, list[float]] = {}
 
     @property
     def has_states(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from math import inf, log, sqrt
+from math import inf, log, nan, sqrt
 from typing import Any, ClassVar
 
 from counterplay.arenas.tree.arena import TreeArena
@@ -145,11 +145,23 @@ class ISMCTS:
         def select(node: InfosetNode, actions: Sequence[int]) -> int:
             return tree.select_uct(node, actions, self.exploration_constant)
 
-        repeat_search(
-            lambda: tree.simulate(request.draw().state, select), self.simulations, self.seconds
-        )
+        run_simulations(self, request, tree, select)
         root = tree.nodes[request.player, request.key]
         return finish(tree.visit_shares(root, request.actions), self.final)
+
+
+def run_simulations(settings: Any, request: SearchRequest, tree: InfosetTree, select: Any) -> None:
+    """Simulate from sampled states, and report the visits and values of the actions."""
+    count = repeat_search(
+        lambda: tree.simulate(request.draw().state, select), settings.simulations, settings.seconds
+    )
+    root = tree.nodes[request.player, request.key]
+    visits = [root.visits.get(action, 0) for action in request.actions]
+    sums = [root.value_sum.get(action, 0.0) for action in request.actions]
+    request.facts["simulations"] = f"{count:,}"
+    request.by_action["visits"] = [float(n) for n in visits]
+    pairs = zip(sums, visits, strict=True)
+    request.by_action["mean value"] = [s / n if n else nan for s, n in pairs]
 
 
 def check_choice(name: str, field: str, value: str, choices: Sequence[str]) -> None:

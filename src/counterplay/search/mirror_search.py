@@ -15,6 +15,7 @@ from counterplay.core.game import CHANCE, TERMINAL, State
 from counterplay.core.policy import Policy
 from counterplay.core.settings import NonNegative, NonNegativeInt, Positive, PositiveInt, settings
 from counterplay.play.episodes import sample_index
+from counterplay.search.search_report import SearchReport
 from counterplay.search.state_sampling import TreeStateSampler
 
 
@@ -58,6 +59,7 @@ class MirrorSearchAgent:
         self.tree, self.blueprint, self.settings = tree, blueprint, settings
         self.rng, self.scale = random.Random(seed), float(np.abs(tree.utility).max()) or 1.0
         self.sampler: Any = sampler
+        self.last_search: dict[str, list[float]] = {}
         self.exact_values: Any = None
         if not settings.rollouts:
             self.exact_values = infoset_values(tree, blueprint).action_value
@@ -83,12 +85,19 @@ class MirrorSearchAgent:
             values = self.exact_values[first:last].tolist()
         else:
             values = self._rollout_values(state, player)
+        self.last_search = {"blueprint": prior, "value against the blueprint": values}
         return mirror_step(
             [value / self.scale for value in values],
             prior,
             self.settings.alpha,
             self.settings.beta,
         )
+
+    def search_report(self, state: State, player: int) -> SearchReport:
+        """Return the blueprint's probabilities and the values of the last search."""
+        count = self.settings.rollouts
+        facts = {"episodes per action": f"{count:,}"} if count else {"values": "exact"}
+        return SearchReport(facts, self.last_search)
 
     def _rollout_values(self, state: State, player: int) -> list[float]:
         """Return the mean utility of episodes after each action, from the same states for all."""

@@ -72,9 +72,12 @@ class OOS:
     def search(self, request: SearchRequest) -> list[float]:
         """Return the average policy at a decision."""
         run = _OOSRun(self, request)
-        repeat_search(run.simulate, self.simulations, self.seconds)
+        count = repeat_search(run.simulate, self.simulations, self.seconds)
         infoset = run.infoset(request.player, request.key, len(request.actions))
         total = sum(infoset.policy_sum)
+        request.facts |= {"episodes": f"{count:,}", "infosets": f"{len(request.memory):,}"}
+        request.by_action["regret"] = list(infoset.regret)
+        request.by_action["current policy"] = infoset.policy(self.gamma)
         if not total > 0.0:
             return infoset.policy(self.gamma)
         return [weight / total for weight in infoset.policy_sum]

@@ -43,7 +43,9 @@ class PIMC:
                 values = _values(game, child, depth, request.rng, request.memory)
                 totals[k] += values[request.player]
 
-        repeat_search(add_values, self.num_states, self.seconds)
+        count = repeat_search(add_values, self.num_states, self.seconds)
+        request.facts["determinisations"] = f"{count:,}"
+        request.by_action["mean value"] = [total / count for total in totals]
         largest = max(totals)
         tolerance = 1e-9 * max(1.0, max(map(abs, totals)))
         best = [total >= largest - tolerance for total in totals]

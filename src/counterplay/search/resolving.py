@@ -10,16 +10,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from counterplay.arenas.public_states import own_reach, public_states
-from counterplay.arenas.subgame import METHODS, Leaves, build_subgame
+from counterplay.arenas.subgame import METHODS, Leaves, Subgame, build_subgame
 from counterplay.arenas.tree.arena import TreeArena
-from counterplay.core.arena import Floats
-from counterplay.core.evaluation import check_same_game
+from counterplay.core.arena import Floats, Ints
+from counterplay.core.evaluation import check_same_game, infoset_values
 from counterplay.core.game import State
 from counterplay.core.policy import Policy
 from counterplay.core.settings import NonNegative, NonNegativeInt, PositiveInt, settings
 from counterplay.errors import ConfigError
 from counterplay.registry import load_registered_algorithm
 from counterplay.search.depth_limited import continuation_leaves, leaf_states
+from counterplay.search.public_ranges import range_from_reach
+from counterplay.search.search_report import SearchReport
 
 MAX_CACHED_PROBABILITIES = 10_000_000  # of all policies of an agent, 80 MB
 
@@ -52,6 +54,12 @@ class Resolving:
             known = ", ".join(METHODS)
             raise ConfigError(f"resolving: method is {self.method!r}, must be one of {known}")
 
+    def check_tree(self, tree: TreeArena) -> None:
+        """Raise ConfigError if the agent cannot play a game; called before solving a blueprint."""
+        if tree.num_players != 2 or not tree.is_constant_sum:
+            raise ConfigError(f"resolving needs a two-player zero-sum game, unlike {tree.spec}")
+        load_registered_algorithm(self.algorithm)
+
     def make_agent(self, tree: TreeArena, blueprint: Policy) -> ResolvingAgent:
         """Return the agent for a two-player zero-sum tree and a blueprint of it."""
         return ResolvingAgent(tree, blueprint, self)
@@ -67,6 +75,9 @@ class ResolvingReport:
     opponent_range: Floats
     alternatives: Floats  # [views] of the opponent
     is_uniform: bool  # whether ranges are uniform because the policy never comes here
+    sequences: Ints  # the player's sequences in the subgame
+    action_values: Floats  # value of each in the solution
+    num_leaves: int  # public states at which the subgame is cut
 
 
 class ResolvingAgent:
@@ -77,8 +88,7 @@ class ResolvingAgent:
     """
 
     def __init__(self, tree: TreeArena, blueprint: Policy, settings: Resolving):
-        if tree.num_players != 2 or not tree.is_constant_sum:
-            raise ConfigError(f"resolving needs a two-player zero-sum game, unlike {tree.spec}")
+        settings.check_tree(tree)
         check_same_game(tree, blueprint)
         self.tree, self.blueprint, self.settings = tree, blueprint, settings
         self.states = public_states(tree)
@@ -91,6 +101,7 @@ class ResolvingAgent:
         self.algorithm: Any = load_registered_algorithm(settings.algorithm)
         self.report: ResolvingReport | None = None
         self._policies: OrderedDict[tuple[int, int], Floats] = OrderedDict()
+        self._reports: dict[tuple[int, int], ResolvingReport] = {}  # of the policies
         self._leaf_values: dict[int, Floats] = {}
 
     @property
@@ -113,7 +124,8 @@ class ResolvingAgent:
             probabilities = self._solve(state, player, Policy(self.tree, base))
             self._policies[state, player] = probabilities
             if len(self._policies) > max(16, MAX_CACHED_PROBABILITIES // self.tree.num_sequences):
-                self._policies.popitem(last=False)
+                oldest, _ = self._policies.popitem(last=False)
+                self._reports.pop(oldest, None)
         return probabilities
 
     def _solve(self, state: int, player: int, base: Policy) -> Floats:
@@ -149,18 +161,59 @@ class ResolvingAgent:
         solution = subgame.solve(self.algorithm, settings.iterations, settings.seconds)
         probabilities = base.probabilities.copy()
         subgame.write_policy(solution, probabilities)
-        self.report = ResolvingReport(
+        self.report = self._reports[state, player] = ResolvingReport(
             state,
             player,
             self._range(state, player, reach),
             self._range(state, 1 - player, reach),
             subgame.alternatives,
             is_uniform,
+            *_action_values(subgame, solution),
+            len(cut),
         )
         return probabilities
+
+    def search_report(self, state: State, player: int) -> SearchReport:
+        """Return the ranges and values of the subgame of a decision."""
+        infoset = self.tree.find_infoset(self.tree.game.infoset_key(state, player), player)
+        first, last = self.tree.offset[infoset : infoset + 2]
+        public_state = int(self.states.infoset_state[infoset])
+        self.policy_at(public_state, player)  # solved before, unless other policies displaced it
+        report = self._reports[public_state, player]
+        facts = {"public state": str(public_state), "method": self.settings.method}
+        if report.num_leaves:
+            facts["leaves"] = f"{report.num_leaves:,}"
+        if report.is_uniform:
+            facts["ranges"] = "uniform: the blueprint never comes here"
+        is_margin = "margin" in self.settings.method and report.alternatives.size > 0
+        name = "margin over the alternatives" if is_margin else "value in the subgame"
+        alternatives = report.alternatives if report.alternatives.size else None
+        ranges = [
+            range_from_reach(self.states, public_state, player, report.own_range),
+            range_from_reach(
+                self.states,
+                public_state,
+                1 - player,
+                report.opponent_range,
+                alternatives,
+                "alternative value",
+            ),
+        ]
+        rows = np.searchsorted(report.sequences, np.arange(first, last))
+        values = report.action_values[rows].tolist()
+        return SearchReport(facts, {name: values}, [r for r in ranges if r is not None])
 
     def _range(self, state: int, player: int, reach: Floats) -> Floats:
         """Return a player's own reach at each of its views of a public state."""
         view = self.states.view[self.states.entry_rows(state), player]
         _, first = np.unique(view, return_index=True)
         return reach[first, player]
+
+
+def _action_values(subgame: Subgame, solution: Policy) -> tuple[Ints, Floats]:
+    """Return the player's sequences in a subgame, and the value of each in a solution."""
+    values = infoset_values(subgame.tree, solution).action_value
+    owner = np.repeat(subgame.tree.infoset_player, subgame.tree.num_actions)
+    inside = (subgame.sequence >= 0) & (owner == subgame.player)
+    order = np.argsort(subgame.sequence[inside])
+    return subgame.sequence[inside][order], values[inside][order]

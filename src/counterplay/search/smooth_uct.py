@@ -8,8 +8,14 @@ from typing import ClassVar
 
 from counterplay.core.game import Game
 from counterplay.core.settings import NonNegative, PositiveInt, Probability, settings
-from counterplay.search.hidden_agent import HiddenSearchAgent, SearchRequest, repeat_search
-from counterplay.search.is_mcts import InfosetNode, InfosetTree, check_choice, finish
+from counterplay.search.hidden_agent import HiddenSearchAgent, SearchRequest
+from counterplay.search.is_mcts import (
+    InfosetNode,
+    InfosetTree,
+    check_choice,
+    finish,
+    run_simulations,
+)
 
 
 @settings()
@@ -49,8 +55,6 @@ class SmoothUCT:
                 return tree.select_uct(node, actions, self.exploration_constant)
             return rng.choices(actions, counts)[0]
 
-        repeat_search(
-            lambda: tree.simulate(request.draw().state, select), self.simulations, self.seconds
-        )
+        run_simulations(self, request, tree, select)
         root = tree.nodes[request.player, request.key]
         return finish(tree.visit_shares(root, request.actions), self.final)

@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields
 
 import pytest
 
-from counterplay.registry import ALGORITHMS, GAMES, import_registered
+from counterplay.registry import ALGORITHMS, GAMES, SEARCH_AGENTS, import_registered
 from counterplay.studio.server.catalogue import build_catalogue
 
 
@@ -27,6 +27,15 @@ def test_the_catalogue_is_what_the_classes_say(kind, registry):
                 told["default"], str
             ):
                 assert told["default"] == real.default
+
+
+def test_search_agents_have_their_needs_and_parameters():
+    entries = {entry["name"]: entry for entry in build_catalogue()["search_agents"]}
+    assert set(entries) == set(SEARCH_AGENTS) - {"hunl"}
+    for name, entry in entries.items():
+        cls = import_registered(SEARCH_AGENTS, name)
+        assert entry["needs"] == cls.needs
+        assert [field["name"] for field in entry["fields"]] == [f.name for f in fields(cls)]
 
 
 def test_the_server_imports_no_solver():

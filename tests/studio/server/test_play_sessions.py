@@ -133,3 +133,78 @@ def test_matrix_page_gives_equilibria_and_elimination(studio):
     for body in ({"utility": [[1, "x"]]}, {"utility": []}, {"utility": [[[1] * 150] * 150] * 2}):
         code, found = studio.ask("POST", "/api/matrix", body)
         assert code in (409, 422, 500) and found["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "columns", "num_ranges"),
+    [
+        ("resolving(iterations=30)", ["probability", "value in the subgame"], 2),
+        ("is_mcts(simulations=20)", ["probability", "visits", "mean value"], 1),
+        ("smooth_uct(simulations=20)", ["probability", "visits", "mean value"], 1),
+        ("pimc(num_states=5)", ["probability", "mean value"], 1),
+        ("oos(simulations=20)", ["probability", "regret", "current policy"], 1),
+        ("mirror_search", ["probability", "blueprint", "value against the blueprint"], 0),
+    ],
+)
+def test_searches_are_reported_after_the_episode(agent, columns, num_ranges):
+    desk = StudioWorker(lambda told: None)
+    desk.game_spec = "leduc_poker"
+    call = {"do": "play", "policy": {"text": f"search:{agent}"}, "name": "a", "seat": 0}
+    call |= {"seed": 5, "number": 0, "actions": []}
+    while not (found := desk.handle_call(call))["over"]:
+        assert "history" not in found and "search" not in json.dumps(found)
+        call = call | {"actions": [*call["actions"], 1]}
+    searched = [step for step in found["history"] if "search" in step]
+    assert searched == [step for step in found["history"] if step["player"] == 1]
+    for step in searched:
+        search = step["search"]
+        assert search["columns"] == columns and len(search["ranges"]) == num_ranges
+        assert [row[0] for row in search["rows"]] == [name for name, _ in step["odds"]]
+        assert [row[1][0] for row in search["rows"]] == [p for _, p in step["odds"]]
+        for held in search["ranges"]:
+            assert sum(row[1] for row in held["rows"]) == approx(1.0)
+    if "visits" in columns:
+        assert sum(row[1][1] for row in searched[0]["search"]["rows"]) == 20
+    json.dumps(found, allow_nan=False)
+
+
+def test_a_page_names_blueprints_by_algorithm_or_run(studio):
+    run_id = next(name for name, run in studio.runs().items() if run["name"] == "kuhn")
+    for blueprint in ("uniform", "cfr_plus", f"run:{run_id}@average"):
+        policy = f'search:mirror_search(blueprint="{blueprint}")'
+        play = studio.post("/api/play", {"game": "kuhn_poker", "policy": policy})["play"]
+        assert studio.get(f"/api/play/{play}")["actions"]
+    for spec, status in (
+        ("mirror_search(blueprint='/etc/passwd')", 422),
+        ("mirror_search(blueprint='run:none/20260101T000000Z@average')", 404),
+        ("hunl(blueprint='runs')", 422),
+        ("belief_search(network='../x')", 422),
+        ("unknown", 404),
+        ("is_mcts(simulations=", 422),
+    ):
+        body = {"game": "kuhn_poker", "policy": f"search:{spec}"}
+        code, found = studio.ask("POST", "/api/play", body)
+        assert code == status and found["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("game", "agent", "words"),
+    [
+        ("kuhn_poker(players=3)", "resolving", "two-player zero-sum"),
+        ("kuhn_poker", "is_mcts(simulations=0)", "simulations"),
+        ("kuhn_poker", "is_mcts(observer=none)", "must be single or multiple"),
+        ("kuhn_poker", "resolving(method=x)", "must be one of"),
+        ("kuhn_poker", "resolving(method=x", "cannot read"),
+        ("chicken", "resolving", "two-player zero-sum"),
+        ("limit_holdem", "mirror_search", "GiB may be used"),
+        ("kuhn_poker", "resolving(blueprint=is_mcts)", "blueprint"),
+        ("leduc_poker", "pimc(num_states=-1)", "num_states"),
+        ("leduc_poker", "oos(simulations=10,seconds=-1)", "seconds"),
+    ],
+)
+def test_settings_that_do_not_fit_get_a_sentence(studio, game, agent, words):
+    code, found = studio.ask("POST", "/api/play", {"game": game, "policy": f"search:{agent}"})
+    if code == 200:
+        code, found = studio.ask("GET", f"/api/play/{found['play']}")
+    assert code in (409, 422) and words in found["error"]["message"]
+    assert len(found["error"]["message"]) < 300 and "Traceback" not in found["error"]["message"]

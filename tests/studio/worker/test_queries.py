@@ -254,7 +254,7 @@ def test_blueprints_cannot_be_named_by_a_page():
 def test_offers_name_every_game_and_their_reasons(studio):
     found = studio.get("/api/offers")
     assert set(found) == set(GAMES)
-    assert found["kuhn_poker"] == {"fits": True, "reason": ""}
+    assert found["kuhn_poker"] == {"fits": True, "reason": "", "players": 2}
     for name in ("kriegspiel", "no_limit_holdem", "connect_four"):
         assert not found[name]["fits"] and "do not fit" in found[name]["reason"]
     assert found["matrix_game"]["incomplete"]

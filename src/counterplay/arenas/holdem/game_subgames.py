@@ -235,9 +235,9 @@ def resolve_street(
     ).astype(dtype)
     weights = blueprint.weights.astype(dtype)
     if method == "unsafe":
-        totals = [_solve_unsafe(subgames, iterations, fallback)] * 2
+        totals = [solve_unsafe(subgames, iterations, fallback)] * 2
     else:
-        totals = [_solve_gadget(subgames, p, method, iterations, fallback) for p in (0, 1)]
+        totals = [solve_gadget(subgames, p, method, iterations, fallback) for p in (0, 1)]
     arena = subgames.arena
     for number, node in enumerate(arena.betting.nodes):
         if node.kind < FOLD and node.state.street >= street:
@@ -275,7 +275,7 @@ def cfr_plus_tables(
     )
 
 
-class _CFRPlusTables:
+class CFRPlusTables:
     """Regrets and averages of CFR+ on the tables of the whole game."""
 
     def __init__(self, subgames: StreetSubgames, iterations: int, fallback: Floats):
@@ -294,9 +294,9 @@ class _CFRPlusTables:
         return self.subgames.walk(player, tables, street_walk.MODE_LEARN, own_reach, opponent)
 
 
-def _solve_unsafe(subgames: StreetSubgames, iterations: int, fallback: Floats) -> Floats:
+def solve_unsafe(subgames: StreetSubgames, iterations: int, fallback: Floats) -> Floats:
     """Return the policy sums [S] of both players."""
-    tables, ranges = _CFRPlusTables(subgames, iterations, fallback), subgames.ranges
+    tables, ranges = CFRPlusTables(subgames, iterations, fallback), subgames.ranges
     for t in range(1, iterations + 1):
         for player in (0, 1):
             tables.update(player, t, ranges[player], ranges[1 - player])
@@ -304,12 +304,12 @@ def _solve_unsafe(subgames: StreetSubgames, iterations: int, fallback: Floats) -
     return tables.policy_sum[0]
 
 
-def _solve_gadget(
+def solve_gadget(
     subgames: StreetSubgames, player: int, method: str, iterations: int, fallback: Floats
 ) -> Floats:
     """Return the policy sums [S] of one player, whose opponent may take its CBVs instead."""
     tables, ranges, other = (
-        _CFRPlusTables(subgames, iterations, fallback),
+        CFRPlusTables(subgames, iterations, fallback),
         subgames.ranges,
         1 - player,
     )

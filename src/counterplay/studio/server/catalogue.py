@@ -6,8 +6,15 @@ import importlib.util
 from functools import cache
 
 from counterplay.experiment.config import RunSection
-from counterplay.experiment.dataclass_fields import read_dataclass_fields, read_docstring
-from counterplay.registry import ALGORITHMS, EXTRA_BY_PACKAGE, GAMES, SEARCHERS
+from counterplay.experiment.dataclass_fields import (
+    read_class_constants,
+    read_dataclass_fields,
+    read_docstring,
+)
+from counterplay.registry import ALGORITHMS, EXTRA_BY_PACKAGE, GAMES, SEARCH_AGENTS, SEARCHERS
+
+NEED_JAX = ("counterplay.algorithms.deep.", "counterplay.search.belief_search:")
+OWN_ENTRY_AGENTS = ("hunl",)  # which the page Play offers by itself, for one game
 
 
 @cache
@@ -17,6 +24,11 @@ def build_catalogue() -> dict[str, object]:
         "games": [_catalogue_entry(name, path) for name, path in GAMES.items()],
         "algorithms": [_catalogue_entry(name, path) for name, path in ALGORITHMS.items()],
         "searchers": list(SEARCHERS),
+        "search_agents": [
+            _catalogue_entry(name, path) | {"needs": read_class_constants(path)["needs"]}
+            for name, path in SEARCH_AGENTS.items()
+            if name not in OWN_ENTRY_AGENTS
+        ],
         "run": [
             {
                 "name": name,
@@ -45,7 +57,7 @@ def _catalogue_entry(name: str, class_path: str) -> dict[str, object]:
 
 def _missing_package_hint(class_path: str) -> str:
     """Return what has to be installed first, or ""."""
-    if not class_path.startswith("counterplay.algorithms.deep."):
+    if not class_path.startswith(NEED_JAX):
         return ""
     missing = [name for name in ("jax", "optax") if importlib.util.find_spec(name) is None]
     extra = EXTRA_BY_PACKAGE["jax"]

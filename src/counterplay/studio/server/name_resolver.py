@@ -14,7 +14,14 @@ from collections.abc import Callable, Container
 from counterplay.core.archive import is_regular
 from counterplay.errors import ConfigError
 from counterplay.experiment.run_folder import CHECKPOINT_FILE
-from counterplay.registry import ALGORITHMS, GAMES, SEARCHERS, is_user_class, parse_spec
+from counterplay.registry import (
+    ALGORITHMS,
+    GAMES,
+    SEARCH_AGENTS,
+    SEARCHERS,
+    is_user_class,
+    parse_spec,
+)
 from counterplay.studio.server.game_names import UPLOAD_PATTERN, GameNames
 from counterplay.studio.server.responses import ApiError
 from counterplay.studio.server.run_index import RunInfo
@@ -84,7 +91,7 @@ class NameResolver:
 
         Args:
             text: `uniform`, `solve:ALGORITHM@ITERATIONS`, `run:ID@NAME`, or for opponents
-                `search:SEARCHER`.
+                `search:SEARCHER`, whose blueprint or network may be `run:ID@NAME`.
             allow_search: whether the policy may be a searcher.
         """
         if text in ("", "uniform"):
@@ -98,8 +105,8 @@ class NameResolver:
                 raise ApiError(409, "run", f"the checkpoint of {name} is not a regular file")
             return {"text": text, "folder": str(run.folder), "stamp": _mtime(run)}
         if kind == "search" and allow_search:
-            parse_registered("searcher", rest, SEARCHERS)
-            return {"text": text}
+            parse_registered("searcher", rest, SEARCHERS | SEARCH_AGENTS)
+            return {"text": text, "sources": self._search_sources(rest)}
         if kind == "solve":
             algorithm, _, iterations = rest.rpartition("@")
             parse_registered("algorithm", algorithm, ALGORITHMS)
@@ -110,6 +117,33 @@ class NameResolver:
             return {"text": text}
         hint = "Choose one from the list on the page."
         raise ApiError(404, "policy", f"there is no policy {text[:80]!r}", hint=hint)
+
+    def _search_sources(self, spec: str) -> dict[str, str]:
+        """Return the blueprint and the network of a searcher, with runs as folders.
+
+        All else but algorithms and `uniform` is refused: a page never names a path.
+        """
+        name, parameters = parse_spec("searcher", spec)
+        sources: dict[str, str] = {}
+        for field in ("blueprint", "network"):
+            value = parameters.get(field)
+            if value is None or name not in SEARCH_AGENTS:
+                continue
+            kind, _, rest = str(value).partition(":")
+            if name == "hunl":
+                message = "a blueprint cannot be named here; hunl takes the newest run of it"
+                raise ApiError(422, field, message)
+            if kind == "run" and rest:
+                run_name, policy = _run_of(str(value)) if "@" in rest else (rest, "")
+                folder = str(self.run(run_name).folder)
+                sources[field] = f"{folder}@{policy}" if policy else folder
+            elif str(value) == "uniform" or str(value).partition("(")[0] in ALGORITHMS:
+                sources[field] = str(value)
+            else:
+                message = f"{field} is {str(value)[:80]!r}, must be an algorithm, a run or uniform"
+                hint = "Write run:NAME/TIME@average for a run."
+                raise ApiError(422, field, message, hint=hint, field=field)
+        return sources
 
     def reference(self, text: str) -> dict[str, object]:
         """Return a policy to compare with: as `policy`, or a best response `best:PLAYER`."""

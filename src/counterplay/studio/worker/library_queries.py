@@ -8,7 +8,7 @@ import tempfile
 import time
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class TreeOffer(TypedDict):
 
     fits: bool
     reason: str
+    players: NotRequired[int]
 
 
 @query("check")
@@ -129,7 +130,8 @@ def list_offers(worker: StudioWorker, call: Call) -> JsonObject:
     for name in GAMES:
         try:
             game = load_game_from_file(name, worker.root)
-            offers[name] = _tree_offer(estimate_size(game, seconds=OFFER_SECONDS))
+            offer = _tree_offer(estimate_size(game, seconds=OFFER_SECONDS))
+            offers[name] = {**offer, "players": game.num_players}
         except CounterplayError as error:  # for example a parameter without a default
             reason = f"Open it to set its parameters: {rewrite_for_page(str(error))[0]}"
             offers[name] = {"fits": False, "reason": reason, "incomplete": True}

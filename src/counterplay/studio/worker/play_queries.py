@@ -8,6 +8,8 @@ and nothing else.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
 from counterplay.arenas.tree.policy_analysis import PolicyAnalysis
@@ -17,12 +19,15 @@ from counterplay.games.holdem_base import CALL, HoldemBase, HoldemState
 from counterplay.play.agents import AgentLoader, is_searcher
 from counterplay.play.episodes import Agent, EpisodeStep
 from counterplay.play.sessions import Decision, InteractiveEpisode, TreeEvaluator
+from counterplay.registry import SEARCH_AGENTS, parse_spec
+from counterplay.search.search_report import SearchReport
 from counterplay.studio.worker.queries import Call, query
 
 if TYPE_CHECKING:
     from counterplay.studio.worker.studio_worker import StudioWorker
 
 MAX_CACHED_EPISODES = 16  # episodes in progress that continue without a replay
+MAX_LISTED_KEYS = 12  # of a range
 MAX_LISTED_ACTIONS = 30  # longer lists are the raises of no-limit poker, shown as a slider
 
 
@@ -54,12 +59,31 @@ class HintAnswer(TypedDict):
     value: NotRequired[float]
 
 
+class RangeAnswer(TypedDict):
+    """The likeliest information of a player: key, probability and value."""
+
+    player: int
+    value: str  # what the values are
+    rows: list[tuple[str, float, float | None]]
+    rest: int  # number of keys that are left out
+
+
+class SearchAnswer(TypedDict):
+    """Quantities that a search has computed at an opponent's decision."""
+
+    facts: dict[str, str]
+    columns: list[str]
+    rows: list[tuple[str, list[float | None]]]  # by action: its name, and its numbers
+    ranges: list[RangeAnswer]
+
+
 class StepAnswer(TypedDict):
     """One action of a finished episode; `odds` are the action probabilities of an opponent."""
 
     player: int
     name: str
     odds: list[tuple[str, float]]
+    search: NotRequired[SearchAnswer]
 
 
 class TableAnswer(TypedDict):
@@ -112,7 +136,7 @@ def describe_episode(worker: StudioWorker, call: Call) -> EpisodeAnswer:
         name = text.removeprefix("search:")
         if not is_searcher(name):  # the loader would accept names of files
             raise ConfigError(f"there is no searcher {name[:80]!r}")
-        agent = worker.play.load_searcher(name)
+        agent = worker.load_searcher(name, call["policy"].get("sources") or {})
         return worker.play.describe_episode(play_query, agent, None)
     if text == "uniform" and not worker.fits:
         return worker.play.describe_episode(play_query, TabularPolicy(worker.game), None)
@@ -126,19 +150,31 @@ class EpisodeCache:
     def __init__(self, game: Game):
         self.game = game
         self.episodes: OrderedDict[str, InteractiveEpisode] = OrderedDict()
-        self.searchers: dict[str, Agent] = {}
+        self.searchers: dict[tuple[str, str], Agent] = {}
 
-    def load_searcher(self, name: str) -> Agent:
+    def load_searcher(self, name: str, sources: Mapping[str, str], loader: AgentLoader) -> Agent:
         """Return a searcher by name; the last one stays loaded, with its blueprint.
 
+        Args:
+            name: the searcher with its parameters.
+            sources: its blueprint or network, as the server has checked them.
+            loader: loads agents of the game.
+
         Raises:
-            ConfigError: it names a file.
+            ConfigError: it names a blueprint or network that the server has not checked.
         """
-        if "blueprint" in name:
-            raise ConfigError("a blueprint cannot be named here; hunl takes the newest run of it")
-        if name not in self.searchers:
-            self.searchers = {name: AgentLoader(self.game).load_agents(name)[0]}
-        return self.searchers[name]
+        key = (name, repr(sorted(sources.items())))
+        if key not in self.searchers:
+            base, parameters = parse_spec("searcher", name)
+            named = {field for field in ("blueprint", "network") if field in parameters}
+            if base in SEARCH_AGENTS and named - set(sources):
+                raise ConfigError(
+                    "a blueprint cannot be named here; hunl takes the newest run of it"
+                )
+            parameters |= sources
+            written = ",".join(f"{field}={value!r}" for field, value in parameters.items())
+            self.searchers = {key: loader.load_agents(f"{base}({written})")[0]}
+        return self.searchers[key]
 
     def describe_episode(
         self, query: PlayQuery, opponent: Agent, analysis: PolicyAnalysis | None
@@ -171,7 +207,11 @@ class EpisodeCache:
             answer["table"] = _describe_table(game, state, episode.seat)
         if episode.is_over:
             answer["utilities"] = list(map(float, episode.utilities()))
-            answer["history"] = [self._describe_step(step, episode.seat) for step in episode.steps]
+            reports = episode.search_reports()
+            answer["history"] = [
+                self._describe_step(step, episode.seat, reports.get(k))
+                for k, step in enumerate(episode.steps)
+            ]
             return answer
         answer["words"] = describe_situation(game, state, episode.seat)
         answer["key"] = game.infoset_key(state, episode.seat)
@@ -226,8 +266,10 @@ class EpisodeCache:
             answer["best"] = labels[decision.best_index]
         return answer
 
-    def _describe_step(self, step: EpisodeStep, seat: int) -> StepAnswer:
-        """Return an action, and the action probabilities if an opponent took it."""
+    def _describe_step(
+        self, step: EpisodeStep, seat: int, report: SearchReport | None
+    ) -> StepAnswer:
+        """Return an action; with its probabilities and its search, if an opponent took it."""
         if step.player == CHANCE:
             name = self.game.action_name(step.state, step.action)
             return {"player": step.player, "name": name, "odds": []}
@@ -238,7 +280,45 @@ class EpisodeCache:
             odds = list(zip(labels, map(float, step.probabilities), strict=True))
             if len(odds) > MAX_LISTED_ACTIONS:
                 odds = [(label, p) for label, p in odds if p > 0.0]
-        return {"player": step.player, "name": name, "odds": odds}
+        answer: StepAnswer = {"player": step.player, "name": name, "odds": odds}
+        if report is not None:
+            answer["search"] = _describe_search(report, labels, step.probabilities)
+        return answer
+
+
+def _describe_search(
+    report: SearchReport, labels: Sequence[str], probabilities: Sequence[float]
+) -> SearchAnswer:
+    """Return the numbers of a search as tables, with the likeliest keys and actions only."""
+    columns = {"probability": list(map(float, probabilities))} | report.by_action
+    rows = [
+        (label, [_finite(column[k]) for column in columns.values()])
+        for k, label in enumerate(labels)
+    ]
+    if len(rows) > MAX_LISTED_ACTIONS:
+        rows = sorted(rows, key=lambda row: -(row[1][0] or 0.0))[:MAX_LISTED_ACTIONS]
+    ranges: list[RangeAnswer] = []
+    for held in report.ranges:
+        values: Sequence[float | None] = held.values or [None] * len(held.keys)
+        triples = zip(held.keys, held.probabilities, values, strict=True)
+        listed = sorted(triples, key=lambda row: -row[1])
+        ranges.append(
+            {
+                "player": held.player,
+                "value": held.value_name if held.values else "",
+                "rows": [
+                    (key, float(p), None if v is None else _finite(v))
+                    for key, p, v in listed[:MAX_LISTED_KEYS]
+                ],
+                "rest": max(len(listed) - MAX_LISTED_KEYS, 0),
+            }
+        )
+    return {"facts": report.facts, "columns": list(columns), "rows": rows, "ranges": ranges}
+
+
+def _finite(value: float) -> float | None:
+    """Return a number for JSON; None for NaN and infinities."""
+    return float(value) if isfinite(value) else None
 
 
 def _describe_table(game: HoldemBase, state: HoldemState, seat: int) -> TableAnswer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ from counterplay.core.game import Game
 from counterplay.studio.worker.queries import Call, JsonObject, find_query
 
 if TYPE_CHECKING:
+    from counterplay.arenas.tree.arena import TreeArena
+    from counterplay.play.episodes import Agent
     from counterplay.studio.worker.play_queries import EpisodeCache
     from counterplay.studio.worker.policy_sources import PolicySources
     from counterplay.studio.worker.spot_study import SpotStudies, SpotStudy
@@ -79,6 +81,24 @@ class StudioWorker:
 
         needed = estimate_size(self.game, seconds=0.1).num_bytes
         return needed < TREE_MEMORY_SHARE * available_memory()
+
+    def load_searcher(self, name: str, sources: Mapping[str, str]) -> Agent:
+        """Return a searcher by name, whose tree and blueprint are computed here."""
+        from counterplay.core.solve import AnyAlgorithm, Result, solve
+        from counterplay.play.agents import AgentLoader
+
+        def run_algorithm(tree: TreeArena, algorithm: AnyAlgorithm, iterations: int) -> Result:
+            return solve(
+                tree,
+                algorithm,
+                iterations=iterations,
+                tick=lambda done: self.report_progress("preparing the opponent", done, iterations),
+            )
+
+        loader = AgentLoader(
+            self.game, build=lambda game: self.policy_sources.tree, solve=run_algorithm
+        )
+        return self.play.load_searcher(name, sources, loader)
 
     @cached_property
     def play(self) -> EpisodeCache:

@@ -2,6 +2,8 @@
 
 import { CommandLineHint, ErrorMessage, Link, ProgressMessage } from "../components/common.js";
 import { PokerTable, RaiseSlider } from "../components/poker_table.js";
+import { SearchDetails } from "../components/search_details.js";
+import { SearcherFields } from "../components/searcher_fields.js";
 import { buildQuery, del, get, post, requestUntilReady } from "../lib/api.js";
 import {
   formatNumber,
@@ -14,6 +16,7 @@ import {
 import { useApi, useLiveRuns, useShortcuts } from "../lib/hooks.js";
 import { html, useEffect, useState } from "../lib/preact.js";
 import { updateQuery, useLocation } from "../lib/router.js";
+import { parseSpecParams } from "../lib/specs.js";
 
 /** The page on which the user plays. */
 export function Play() {
@@ -25,8 +28,23 @@ export function Play() {
 const DIGITS = [..."123456789"];
 const SEARCHABLE_GAMES = ["tic_tac_toe", "connect_four"];
 const NO_LIMIT_GAMES = ["no_limit_holdem"];
+const TWO_PLAYER_AGENTS = ["resolving", "belief_search"];
 
-function listOpponents(game, runs, treeFits) {
+const baseName = (spec) => spec.split("(")[0];
+
+/** Return the search agents whose needs a game meets. */
+function listSearchAgents(agents, offer) {
+  const fits = offer?.fits ?? true;
+  const players = offer?.players ?? 2;
+  return (agents || []).filter(
+    ({ name, needs, problem }) =>
+      !problem &&
+      (fits || needs === "rules") &&
+      (players === 2 || !TWO_PLAYER_AGENTS.includes(name)),
+  );
+}
+
+function listOpponents(game, runs, treeFits, searchAgents) {
   const runOptions = [...runs.values()]
     .filter((run) => run.game === game && run.exact && run.checkpoint)
     .map((run) => [
@@ -45,7 +63,11 @@ function listOpponents(game, runs, treeFits) {
   const uniformOption = ["uniform", "uniform random"];
   const solveOptions =
     searchOptions.length || !treeFits ? [] : [["solve:cfr_plus@1000", "CFR+, 1,000 iterations"]];
-  return [...runOptions, ...searchOptions, ...solveOptions, uniformOption];
+  const agentOptions = searchAgents.map(({ name, summary }) => [
+    `search:${name}`,
+    `${name}: ${summary.replace(/ \(.*$|,.*$|\.$/, "")}`,
+  ]);
+  return [...runOptions, ...searchOptions, ...solveOptions, uniformOption, ...agentOptions];
 }
 
 function PlaySetup() {
@@ -59,11 +81,14 @@ function PlaySetup() {
   const game = query.get("game") || run?.game || "kuhn_poker";
   const { data: sizeChecks } = useApi("/api/offers");
   const treeFits = sizeChecks?.[game]?.fits ?? true;
-  const opponentOptions = listOpponents(game, runs, treeFits);
+  const searchAgents = listSearchAgents(data?.search_agents, sizeChecks?.[game]);
+  const opponentOptions = listOpponents(game, runs, treeFits, searchAgents);
   const opponent =
     opponentOptions.some(([key]) => key === policy) || policy
       ? policy
       : opponentOptions[0]?.[0] || "uniform";
+  const agent = searchAgents.find(({ name }) => `search:${name}` === baseName(opponent));
+  const selected = agent ? baseName(opponent) : opponent; // its parameters have their own fields
   const seat = Number(query.get("seat") || 0);
   const gameOptions = [
     ...(data?.games || []).map((entry) => [entry.name, gameTitle(entry.name)]),
@@ -87,7 +112,9 @@ function PlaySetup() {
         Play against a policy.${" "}
         ${
           treeFits
-            ? "The exact regret against this opponent is shown for every decision."
+            ? agent
+              ? "After the episode the page shows what the opponent's searches have computed."
+              : "The exact regret against this opponent is shown for every decision."
             : `${sizeChecks[game].reason}: regret is not available.`
         }
       </p>
@@ -110,17 +137,29 @@ function PlaySetup() {
         <label>
           <span>opponent</span>
           <select
-            value=${opponent}
+            value=${selected}
             onChange=${(event) => updateQuery({ policy: event.target.value })}
           >
             ${
-              !opponentOptions.some(([key]) => key === opponent) &&
-              html`<option value=${opponent}>${opponent}</option>`
+              !opponentOptions.some(([key]) => key === selected) &&
+              html`<option value=${selected}>${selected}</option>`
             }${opponentOptions.map(
               ([key, name]) => html`<option key=${key} value=${key}>${name}</option>`,
             )}
           </select>
         </label>
+        ${
+          agent &&
+          html`
+            <${SearcherFields}
+              key=${agent.name}
+              agent=${agent}
+              runs=${[...runs.values()].filter((entry) => entry.game === game)}
+              params=${parseSpecParams(opponent)}
+              onChange=${(spec) => updateQuery({ policy: `search:${spec}` })}
+            />
+          `
+        }
         <label>
           <span>your seat</span>
           <input
@@ -134,7 +173,7 @@ function PlaySetup() {
         <button class="primary large" disabled=${busy}>Play</button>
       </form>
       <${CommandLineHint}>
-        ${`counterplay play ${quoteForShell(game)}${seat ? ` --player ${seat}` : ""}`}
+        ${`counterplay play ${quoteForShell(game)}${seat ? ` --player ${seat}` : ""}${opponentOption(opponent)}`}
       </${CommandLineHint}>
     </section>
   `;
@@ -232,7 +271,11 @@ function Episode({ play }) {
       />
     `;
   }
-  const policyQuery = buildQuery({ game: query.get("game"), policy: state.policy });
+  const isSearch = state.policy.startsWith("search:"); // has no policy to explore
+  const policyQuery = buildQuery({
+    game: query.get("game"),
+    ...(isSearch ? {} : { policy: state.policy }),
+  });
   const totalRegret =
     state.lost +
     (state.over ? 0 : state.decisions.reduce((sum, decision) => sum + (decision.loss || 0), 0));
@@ -256,7 +299,11 @@ function Episode({ play }) {
       </div>
       <div>
         <dt>Regret</dt>
-        <dd class="bad" title=${totalRegret}>${formatNumber(totalRegret)}</dd>
+        ${
+          isSearch
+            ? html`<dd title="not available against a searching opponent">–</dd>`
+            : html`<dd class="bad" title=${totalRegret}>${formatNumber(totalRegret)}</dd>`
+        }
       </div>
       <div>
         <dt>Average score</dt>
@@ -363,7 +410,7 @@ function Episode({ play }) {
     </div>
     <${CommandLineHint}>
       counterplay play ${quoteForShell(query.get("game") || state.game)}${" "}
-      --player ${state.seat}${opponentOption(state.policy)} --losses
+      --player ${state.seat}${opponentOption(state.policy)}${isSearch ? "" : " --losses"}
     </${CommandLineHint}>
   `;
 }
@@ -371,7 +418,9 @@ function Episode({ play }) {
 /** Return the command-line option for an opponent, with a leading space; "" for the default. */
 function opponentOption(policy) {
   if (policy.startsWith("run:")) return ` --policy runs/${policy.slice(4)}`;
-  if (policy.startsWith("search:")) return ` --opponent ${quoteForShell(policy.slice(7))}`;
+  if (policy.startsWith("search:")) {
+    return ` --opponent ${quoteForShell(policy.slice(7).replace(/"run:/g, '"runs/'))}`;
+  }
   return policy === "uniform" ? " --opponent uniform" : "";
 }
 
@@ -420,6 +469,7 @@ function EpisodeResult({ state, startNextEpisode, busy }) {
         </tbody>
       </table>
     </div>
+    <${SearchDetails} history=${state.history} seat=${state.seat} />
     <p>
       <button class="primary large" disabled=${busy} onClick=${startNextEpisode}>
         Next <kbd>n</kbd>
