@@ -47,7 +47,8 @@ NUM_EVALUATIONS = 10  # besides the first, at a hundredth of the steps
 RESERVOIR = {"reservoir_size": 1_000_000, "stratified_chance": False}
 NETWORK_CRITIC = {"critic": "network", "stratified": False}
 PUBLISHED_SETTINGS: dict[str, Record] = {
-    **dict.fromkeys(("deep_cfr", "sd_cfr", "dream", "escher"), RESERVOIR),
+    **dict.fromkeys(("deep_cfr", "sd_cfr", "dream"), RESERVOIR),
+    "escher": RESERVOIR | {"correct_critic": False},
     **dict.fromkeys(("qpg", "rpg", "rmpg", "neurd", "ach"), NETWORK_CRITIC),
     **dict.fromkeys(("ppo", "deep_mmd", "r_nad"), NETWORK_CRITIC),
     **{name: {} for name in ("nfsp", "nfsp_ppo", "nfsp_sac")},
