@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("jax")
 
-from counterplay.algorithms.deep.common.critics import index_histories  # noqa: E402
-from tests.conftest import game_tree  # noqa: E402
+from counterplay.algorithms.deep.common.critics import index_histories
+from tests.conftest import game_tree
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ from counterplay.algorithms.deep.common.training import (
 from counterplay.algorithms.deep.common.tree_or_rules import (
     JaxRulesMemory,
     PolicyNetworks,
+    check_utilities_differ,
     env_from_arena,
     policies_from_networks,
 )
@@ -168,6 +169,7 @@ class RegretNetAlgorithm(RegretNetConfig):
     def init(self, arena: Any, seed: int = 0) -> JaxMemory:
         """Return the memory before the first iteration."""
         self.check_arena(arena)
+        check_utilities_differ(arena)
         adapter = adapter_for(arena)
         config = adapter.config(self)
         state = config.init_state(adapter.sampler(config), np.random.default_rng(seed))
