@@ -48,7 +48,7 @@ def test_networks_larger_than_memory_are_refused(name):
 def test_games_without_stakes_are_refused(name):
     """Utilities that are all zero, and all the same; on a tree and on rules."""
     for constant in (0.0, 3.0):
-        game = Changed(KUHN, (0.0, 0.0), (constant, -constant))
+        game = Changed(KUHN, (0.0, 0.0), (constant, constant))
         for arena in arenas_of(name, game):
             algorithm = contract.tiny(name)
             with pytest.raises(cp.ConfigError, match="nothing to learn"):

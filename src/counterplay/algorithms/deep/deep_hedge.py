@@ -237,8 +237,7 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
         for player, player_key in enumerate(player_keys):
             play_key, learn_key = jax.random.split(player_key)
             act = partial(_jit_act(), self, player, params_by_player(state.strategy, player))
-            rng = rng_from_key(play_key)
-            rollouts, count = play_episodes(env, act, rng, self.num_episodes, distinct=True)
+            rollouts, count = play_episodes(env, act, rng_from_key(play_key), self.num_episodes)
             state = _jit_update_player()(self, scale, t, player, state, rollouts, learn_key)
             nodes_touched += count
         return state, nodes_touched

@@ -168,8 +168,8 @@ class RegretNetAlgorithm(RegretNetConfig):
 
     def init(self, arena: Any, seed: int = 0) -> JaxMemory:
         """Return the memory before the first iteration."""
-        self.check_arena(arena)
         check_utilities_differ(arena)
+        self.check_arena(arena)
         adapter = adapter_for(arena)
         config = adapter.config(self)
         state = config.init_state(adapter.sampler(config), np.random.default_rng(seed))
