@@ -487,8 +487,9 @@ def _tree_critic_inputs(tree: TreeArena, decisions: Ints) -> Any:
         last[node] = last[parent]
         if tree.player[parent] >= 0:
             last[node, tree.player[parent]] = node - tree.child_offset[parent]
-    arrays = map(jnp.asarray, (observations, tree.player[decisions], last[decisions]))
-    return np.asarray(append_turn(*arrays, tree.max_actions), np.float32)
+    player, last_action = jnp.asarray(tree.player[decisions]), jnp.asarray(last[decisions])
+    inputs = append_turn(jnp.asarray(observations), player, last_action, tree.max_actions)
+    return np.asarray(inputs, np.float32)
 
 
 def exact_step_values(tree: TreeArena, policy: Floats) -> Floats:
