@@ -7,7 +7,8 @@
 A run takes the config `configs/*/METHOD_GAME.json`. The column `aids` is the config as it is: on a
 tree the methods use sums per infoset in place of a reservoir, chance and episodes that are spread
 evenly, tables as critics, and exact averages. The column `published` switches these off, as
-`PUBLISHED_SETTINGS` lists, and judges the policy that the method's paper judges.
+`PUBLISHED_SETTINGS` lists, and judges the policy that the method's paper judges. Methods that have
+no such switch run on the rules; the tree only evaluates them.
 
 Curves are in results/deep_methods.jsonl, one line per run and seed, written again after every
 evaluation: the iteration, processor seconds without compilation and evaluation, and the exact
@@ -46,11 +47,14 @@ GAMES = ("kuhn", "leduc", "kuhn3", "goofspiel4", "liars_dice5")
 NUM_EVALUATIONS = 10  # besides the first, at a hundredth of the steps
 RESERVOIR = {"reservoir_size": 1_000_000, "stratified_chance": False}
 NETWORK_CRITIC = {"critic": "network", "stratified": False}
+PUBLISHED_ON_RULES = ("vr_deep_dcfr_plus", "vr_deep_pdcfr_plus")
 PUBLISHED_SETTINGS: dict[str, Record] = {
-    **dict.fromkeys(("deep_cfr", "sd_cfr", "dream", "escher"), RESERVOIR),
+    **dict.fromkeys(("deep_cfr", "sd_cfr", "dream"), RESERVOIR),
+    "escher": RESERVOIR | {"correct_critic": False},
     **dict.fromkeys(("qpg", "rpg", "rmpg", "neurd", "ach"), NETWORK_CRITIC),
     **dict.fromkeys(("ppo", "deep_mmd", "r_nad"), NETWORK_CRITIC),
     **{name: {} for name in ("nfsp", "nfsp_ppo", "nfsp_sac")},
+    **{name: {"reservoir_size": 1_000_000} for name in PUBLISHED_ON_RULES},
 }
 # the policy that papers judge; SD-CFR and DREAM play a past network drawn at the start of an
 # episode, whose exact policy is the average of all iterates
@@ -59,6 +63,7 @@ ANSWERS = {
         "sd_cfr": "average",
         "dream": "average",
         **dict.fromkeys(("deep_cfr", "escher", "nfsp", "nfsp_ppo", "nfsp_sac"), "network"),
+        **dict.fromkeys(PUBLISHED_ON_RULES, "network"),
     },
     "aids": {
         **dict.fromkeys(("deep_mmd", "ppo", "r_nad"), "current"),
@@ -85,7 +90,7 @@ def load_settings(method: str, column: str, game: str, seed: int, steps: int | N
     overrides: Record = {"seed": seed, "name": f"{method}_{game}_{column}"}
     if column == "published":
         if method not in PUBLISHED_SETTINGS:
-            raise SystemExit(f"{method} cannot do without the tree's aids on a tree")
+            raise SystemExit(f"{method} has no settings for the column {column}")
         overrides |= PUBLISHED_SETTINGS[method]
     if steps:
         overrides["max_steps"] = steps
@@ -105,11 +110,14 @@ def measure_run(config: Any, folder: Path) -> Run:
     import counterplay as cp
 
     tree, algorithm = cp.build_tree(config.game), config.algorithm
+    method, _, column = parse_name(config.name)
+    on_rules = column == "published" and method in PUBLISHED_ON_RULES
+    arena = cp.RulesArena(config.game) if on_rules else tree
     run = find_run(FAMILY, config.name, config.seed)
     if run and run.config != json.loads(json.dumps(config.to_json())):
         run = None  # of other settings: measured anew
     state_file = folder / f"{config.name}.{config.seed}.npz"
-    memory = algorithm.init(tree, config.seed)
+    memory = algorithm.init(arena, config.seed)
     records: list[Record] = []
     if run and state_file.exists():
         memory = read_memory(state_file, memory)
@@ -119,18 +127,18 @@ def measure_run(config: Any, folder: Path) -> Run:
     watch = Stopwatch()
     start = records[-1]["seconds"] if records else 0.0
     if not memory.iteration:
-        memory = algorithm.step(tree, memory, 1)  # compiles
-        algorithm.policies(tree, memory)
+        memory = algorithm.step(arena, memory, 1)  # compiles
+        algorithm.policies(arena, memory)
     for goal in evaluation_steps(config.max_steps):
         if goal < memory.iteration or (records and goal <= records[-1]["step"]):
             continue
         with watch:
-            memory = algorithm.step(tree, memory, goal - memory.iteration)
+            memory = algorithm.step(arena, memory, goal - memory.iteration)
             jax.block_until_ready(memory.state)
-        values = {
-            name: cp.exploitability(tree, policy)
-            for name, policy in algorithm.policies(tree, memory).items()
-        }
+        policies = algorithm.policies(arena, memory)
+        if on_rules:
+            policies = {name: policy.tabulate(tree) for name, policy in policies.items()}
+        values = {name: cp.exploitability(tree, policy) for name, policy in policies.items()}
         if hasattr(algorithm, "gains"):
             values["gain"], values["best_gain"] = algorithm.gains(tree, memory)
         record: Record = {"step": memory.iteration, "seconds": round(start + watch.cpu_seconds, 1)}

@@ -19,7 +19,7 @@ from benchmarks.timing import first_paragraph
 from counterplay.algorithms.deep.common import critics
 from counterplay.algorithms.deep.common.tree_tables import legal_mask, table_from_sequences
 from counterplay.algorithms.deep.regret.escher import ESCHER
-from counterplay.algorithms.deep.regret.sampler import critic_only_scheme
+from counterplay.algorithms.deep.regret.sampler import uniform_scheme
 from counterplay.algorithms.deep.regret.tree_sampler import TreeSampler
 from counterplay.arenas.tree.build import build_tree
 from counterplay.core.evaluation import exploitability
@@ -57,7 +57,8 @@ def run_with_tables(tree: Any, kind: str, algorithm: Any, max_nodes: float, seed
                 sampler.collect_external(None, p, float(t), key)
             else:
                 values = critics.exact_step_values(tree, sampler.policy)
-                sampler.collect_outcomes(None, critic_only_scheme(p, float(t)), values, key)
+                scheme = uniform_scheme(p, float(t), correct_critic=False)
+                sampler.collect_outcomes(None, scheme, values, key)
             match_regrets(tree, sampler, p, t)
     return exploitability(tree, policy_from_weights(tree, policy_sum))
 

@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("--games", nargs="+", default=GAMES)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--least", type=float, default=3.0)
+    parser.add_argument("--least", type=float, default=1.5)
     parser.add_argument("--table", action="store_true", help="print the table, run nothing")
     args = parser.parse_args()
     if not args.table:

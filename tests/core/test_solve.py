@@ -141,6 +141,7 @@ def test_planned_iterations_are_those_given_or_the_default(kuhn):
         ({"seconds": 0}, "seconds is 0, must be positive and finite"),
         ({"seconds": math.inf}, "seconds is inf, must be positive and finite"),
         ({"seconds": math.nan}, "seconds is nan, must be positive and finite"),
+        ({"seconds": 1e-9}, "seconds is 1e-09, too short for one iteration of CFRPlus, which"),
         ({"seconds": 1.0, "iterations": 5}, "both given"),
     ],
 )

@@ -132,6 +132,18 @@ def test_observations_are_openspiels_tensors():
     assert not isinstance(cp.load_game("openspiel:coordinated_mp"), ObservedGame)
 
 
+def test_observations_of_simultaneous_moves_tell_how_many_are_over():
+    """After two bids of zero the board of oshi_zumo is as before; one round of three is over."""
+    game = cp.load_game("openspiel:oshi_zumo(coins=3,size=1,horizon=3)")
+    first = game.initial_state()
+    hidden = game.next_state(first, 0)
+    second = game.next_state(hidden, 0)
+    *board, time = game.observation(first, 0)
+    assert time == 0.0
+    assert game.observation(hidden, 1) == game.observation(first, 1)
+    assert game.observation(second, 0) == [*board, pytest.approx(1 / 3)]
+
+
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
 def test_networks_see_what_they_see_in_our_own_game(name):
     graph = pytest.importorskip("counterplay.algorithms.deep.common.graph")

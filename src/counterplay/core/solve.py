@@ -130,7 +130,7 @@ def iterations_within(arena: Any, algorithm: Any, seconds: float, seed: int = 0)
     The speed is that of the first iterations, which are repeated by `solve`.
 
     Raises:
-        ConfigError: `seconds` is not positive and finite.
+        ConfigError: `seconds` is not positive and finite, or too short for one iteration.
     """
     if not 0.0 < seconds < math.inf:
         raise ConfigError(f"seconds is {seconds}, must be positive and finite")
@@ -139,8 +139,13 @@ def iterations_within(arena: Any, algorithm: Any, seconds: float, seed: int = 0)
     start, first = session.seconds, session.iteration
     while session.seconds - start < SPEED_SHARE * seconds and not session.finished:
         session.advance(session.iteration + session.chunk_size)
+    if session.finished:
+        return session.iteration
     speed = (session.iteration - first) / max(session.seconds - start, 1e-9)
-    count = max(1, int(speed * seconds))
+    count = int(speed * seconds)
+    if count < 1:
+        problem = f"too short for one iteration of {type(algorithm).__name__}, which takes"
+        raise ConfigError(f"seconds is {seconds:g}, {problem} about {1.0 / speed:.2g}")
     unit = 10 ** max(0, len(str(count)) - 2)
     return count // unit * unit
 

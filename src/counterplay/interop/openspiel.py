@@ -318,7 +318,27 @@ class TurnBasedOpenSpielGame(OpenSpielGame):
 
 
 class ObservedTurnBasedOpenSpielGame(TurnBasedOpenSpielGame):
-    """A turn-based game with observations."""
+    """A turn-based game with observations.
+
+    OpenSpiel's observations of simultaneous moves with perfect information can show the board but
+    not how many moves remain, so they are followed by the share of the longest game that is over.
+    """
 
     def observation(self, state: TurnBasedState, player: int) -> list[float]:
-        return self._tensor(state.spiel_state, player)
+        tensor = self._tensor(state.spiel_state, player)
+        if not self._appends_time:
+            return tensor
+        return [*tensor, state.spiel_state.move_number() / self._max_game_length]
+
+    @cached_property
+    def _appends_time(self) -> bool:
+        kind, types = self.spiel_game.get_type(), import_pyspiel().GameType
+        return (
+            not kind.provides_information_state_tensor
+            and bool(kind.dynamics == types.Dynamics.SIMULTANEOUS)
+            and bool(kind.information == types.Information.PERFECT_INFORMATION)
+        )
+
+    @cached_property
+    def _max_game_length(self) -> int:
+        return max(self.spiel_game.max_game_length(), 1)

@@ -49,13 +49,14 @@ def test_networks_larger_than_memory_are_refused(name):
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_trees_without_stakes_are_refused(name):
-    """Utilities that are all zero, and all the same."""
+def test_games_without_stakes_are_refused(name):
+    """Utilities that are all zero, and all the same; on a tree and on rules."""
     for constant in (0.0, 3.0):
-        tree = cp.build_tree(Changed(KUHN, (0.0, 0.0), (constant, constant)))
-        algorithm = contract.tiny(name)
-        with pytest.raises(cp.ConfigError, match="nothing to learn"):
-            algorithm.step(tree, algorithm.init(tree))
+        game = Changed(KUHN, (0.0, 0.0), (constant, constant))
+        for arena in arenas_of(name, game):
+            algorithm = contract.tiny(name)
+            with pytest.raises(cp.ConfigError, match="nothing to learn"):
+                algorithm.step(arena, algorithm.init(arena))
 
 
 class WithoutUtilities(Changed):

@@ -54,6 +54,19 @@ def test_compiled_and_readable_rules_step_alike(spec):
         assert np.array_equal(one, other)
 
 
+def test_episodes_without_folds_fit_the_rows_of_a_batch():
+    """Random play folds early; learned policies fold less, which must not compile again."""
+    env = build_env(cp.games.LeducPoker())
+
+    def never_fold(seen, legal):
+        weight = np.where(legal, [0.0, 1.0, 1.0], 0.0)
+        policy = weight / weight.sum(axis=1, keepdims=True)
+        return policy, policy
+
+    batch, _ = rollouts.play_episodes(env, never_fold, np.random.default_rng(0), 256)
+    assert len(batch.legal) == env.num_players * rollouts.rows_per_player(env, 256)
+
+
 def test_episodes_are_worth_what_the_tree_says(kuhn):
     met, _ = rollouts.play_episodes(
         build_env(cp.games.KuhnPoker()), uniform, np.random.default_rng(0), 4000

@@ -19,7 +19,7 @@ from counterplay.algorithms.deep.common import critics  # noqa: E402
 from counterplay.algorithms.deep.common.networks import apply_net, new_net  # noqa: E402
 from counterplay.algorithms.deep.common.training import mean_squared_error  # noqa: E402
 from counterplay.algorithms.deep.regret import base, config, tree_sampler  # noqa: E402
-from counterplay.algorithms.deep.regret.sampler import critic_only_scheme  # noqa: E402
+from counterplay.algorithms.deep.regret.sampler import uniform_scheme  # noqa: E402
 from counterplay.algorithms.deep.regret.tree_sampler import TreeSampler  # noqa: E402
 from counterplay.arenas.tree.sampling_view import node_rows  # noqa: E402
 from counterplay.kernels.sampling import regret_samples  # noqa: E402
@@ -136,7 +136,7 @@ def test_chance_is_even_over_a_batch(kuhn):
     for count in (6, 20, 600):
         sampler = TreeSampler(cp.algorithms.ESCHER(num_traversals=count), kuhn)
         critic, key = np.zeros((kuhn.num_nodes, 2)), jax.random.PRNGKey(count)
-        sampler.collect_outcomes(None, critic_only_scheme(0, 1.0), critic, key)
+        sampler.collect_outcomes(None, uniform_scheme(0, 1.0, correct_critic=False), critic, key)
         deals = sampler.arrays.visits[kuhn.level_offset[2] : kuhn.level_offset[3]]
         assert deals.sum() == count and np.abs(deals - count / 6).max() < 1
         touched = sampler.arrays.nodes_touched

@@ -48,7 +48,8 @@ def critic_inputs(tree):
             place = tree.offset[tree.infoset[above]] + node - tree.child_offset[above]
             last[node, who] = tree.sequence_action[place]
     most = int(tree.sequence_action.max()) + 1
-    return np.asarray(critics.append_last_actions(seen, last[decisions], most)), decisions
+    inputs = critics.append_turn(seen, tree.player[decisions], last[decisions], most)
+    return np.asarray(inputs), decisions
 
 
 def tabulate_critic(tree, net, unit):
@@ -68,7 +69,7 @@ def test_expected_targets_are_those_of_the_tree(kuhn, scheme):
     """With the same random networks; those of the tree by enumeration of all episodes."""
     rules, rng = env_from_arena(cp.RulesArena(cp.games.KuhnPoker())), np.random.default_rng(5)
     nets = new_nets(rng, 2, (rules.num_features, 8, 2))
-    critic = select_player(new_nets(rng, 1, (2 * (rules.num_features + 2), 8, 4)), 0)
+    critic = select_player(new_nets(rng, 1, (2 * (rules.num_features + 3), 8, 4)), 0)
     policy = NetworkPolicy(cp.games.KuhnPoker(), (nets,), "regret_matching").tabulate(kuhn)
     graph, guess = host_graph_from_tree(kuhn), tabulate_critic(kuhn, critic, rules.largest_utility)
     sampler = RulesSampler(cp.algorithms.DREAM(num_traversals=12_000, reservoir_size=1), rules)
@@ -183,6 +184,7 @@ def test_critics_of_gradients_know_bids_that_no_player_sees(kuhn):
     assert seen.shape == known.shape == (graph.num_decisions, net[0][0].shape[0])
     second = met[tree.parent[decisions[met]] == 0]  # one bid is on the table
     assert len(second) == len(np.unique(seen[second], axis=0)) == 3
+    assert len(np.unique(seen[met], axis=0)) == len(met)
     assert seen[met].sum(1) == approx(known[met].sum(1))
 
 

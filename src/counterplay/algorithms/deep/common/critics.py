@@ -203,7 +203,8 @@ class ZeroCritic:
 class NetworkCritic:
     """A network of all players' observations at a history; one Adam step per iteration.
 
-    If observations may not distinguish all histories, it also gets the players' last actions.
+    If observations may not distinguish all histories, it also gets the acting player and the
+    players' last actions.
     """
 
     hidden_sizes: tuple[int, ...]
@@ -218,7 +219,7 @@ class NetworkCritic:
     def init_memory(self, graph: Graph, rng: np.random.Generator) -> Any:
         inputs = graph.num_players * graph.num_features
         if not is_history_observable(graph):
-            inputs += graph.num_players * graph.max_actions
+            inputs += num_turn_inputs(graph.num_players, graph.max_actions)
         outputs = graph.max_actions * graph.num_players
         net = new_net(rng, (inputs, *self.hidden_sizes, outputs), zero_head=True)
         return TrainState(net, jax.jit(self.optimiser.init)(net))
@@ -357,7 +358,7 @@ def is_history_observable(graph: Graph) -> bool:
 def joint_observations(graph: Graph, episodes: Episodes, net: Net) -> jax.Array:
     """Return the inputs of a critic's network [D, Y], valid at the decisions of these episodes.
 
-    They include the players' last actions if the network has inputs for them.
+    They include the acting player and last actions if the network has inputs for them.
     """
     observations = jnp.concatenate([graph.observation[v] for v in graph.observation_row], axis=1)
     if observations.shape[1] == net[0][0].shape[0]:
@@ -365,21 +366,31 @@ def joint_observations(graph: Graph, episodes: Episodes, net: Net) -> jax.Array:
     row = jnp.where(episodes.live, episodes.decision, graph.num_decisions)
     no_actions = jnp.full((graph.num_decisions, graph.num_players), -1, jnp.int32)
     last = no_actions.at[row].set(last_actions(episodes, graph.num_players), mode="drop")
-    return append_last_actions(observations, last, graph.max_actions)
+    return append_turn(observations, graph.player, last, graph.max_actions)
 
 
-def append_last_actions(
-    observations: jax.Array, last_action: jax.Array, num_actions: int
+def num_turn_inputs(num_players: int, num_actions: int) -> int:
+    """Return the number of inputs that `append_turn` adds."""
+    return num_players * (num_actions + 1)
+
+
+def append_turn(
+    observations: jax.Array, player: jax.Array, last_action: jax.Array, num_actions: int
 ) -> jax.Array:
-    """Return joint observations [N, P * X] with one-hot last actions: [N, P * (X + A)].
+    """Return joint observations with the acting player and all last actions [N, P * (X + 1 + A)].
+
+    Without them, the histories before and after a hidden bid can look alike.
 
     Args:
         observations: of all players [N, P * X].
+        player: the acting player [N].
         last_action: of all players [N, P]; -1 before the first.
         num_actions: A.
     """
-    taken = last_action[..., None] == jnp.arange(num_actions)
-    return jnp.append(observations, taken.reshape(len(observations), -1), axis=1)
+    rows, num_players = last_action.shape
+    acts = player[:, None] == jnp.arange(num_players)
+    taken = (last_action[..., None] == jnp.arange(num_actions)).reshape(rows, -1)
+    return jnp.concatenate([observations, acts, taken], axis=1)
 
 
 def exact_action_values(
@@ -465,21 +476,20 @@ def index_histories(tree: TreeArena) -> HistoryIndex:
 
 
 def _tree_critic_inputs(tree: TreeArena, decisions: Ints) -> Any:
-    """Return joint observations, with last actions if the former do not distinguish decisions."""
+    """Return joint observations [D, X], extended by `append_turn`."""
     graph = host_graph_from_tree(tree)
     observations = np.concatenate(
         [np.asarray(graph.observation)[view] for view in graph.observation_row], axis=1
     )
-    if is_history_observable(graph):
-        return observations
     last = np.full((tree.num_nodes, tree.num_players), -1)
     for node in range(1, tree.num_nodes):
         parent = tree.parent[node]
         last[node] = last[parent]
         if tree.player[parent] >= 0:
             last[node, tree.player[parent]] = node - tree.child_offset[parent]
-    taken = last[decisions][..., None] == np.arange(tree.max_actions)
-    return np.append(observations, taken.reshape(decisions.size, -1), axis=1).astype(np.float32)
+    player, last_action = jnp.asarray(tree.player[decisions]), jnp.asarray(last[decisions])
+    inputs = append_turn(jnp.asarray(observations), player, last_action, tree.max_actions)
+    return np.asarray(inputs, np.float32)
 
 
 def exact_step_values(tree: TreeArena, policy: Floats) -> Floats:
@@ -515,7 +525,8 @@ def new_rules_critic(
     if config.exact_critic:
         problem = "exact_critic is a pass over the tree; on rules the critic is a network"
         raise ConfigError(f"{name}: {problem}")
-    num_inputs = env.num_players * (env.num_features + env.num_actions)
+    num_inputs = env.num_players * env.num_features
+    num_inputs += num_turn_inputs(env.num_players, env.num_actions)
     return _new_critic(config, num_inputs, env.num_actions * env.num_players, rng)
 
 
@@ -683,7 +694,7 @@ def _fit_on_rules(
     def values_at(net: Net, row: jax.Array) -> jax.Array:
         """Return the values of all actions [B, A, P]."""
         observations = ring.observation[row].reshape(len(row), -1)
-        inputs = append_last_actions(observations, ring.last_action[row], num_actions)
+        inputs = append_turn(observations, ring.player[row], ring.last_action[row], num_actions)
         return apply_net(net, inputs).reshape(-1, num_actions, players)
 
     def policy(row: jax.Array) -> jax.Array:

@@ -30,7 +30,8 @@ from counterplay.registry import get_spec
 
 MIN_ROWS_PER_PLAYER = 16
 TURN_PADDING_MULTIPLE = 4  # the number of turns is rounded up to a multiple of this
-ROW_RESERVE = 1.5  # rows of a batch, relative to those of random episodes
+ROW_RESERVE = 1.5  # distinct rows of a batch, relative to those of random episodes
+DECISION_RESERVE = 3.0  # decisions of a batch, likewise: episodes of learned policies can be longer
 SMALL_QUERY_FRACTION = 16  # queries of few rows have this fraction of the rows of all episodes
 MIN_GROUPED_ROWS = 64  # fewer rows are evaluated one by one
 
@@ -67,8 +68,9 @@ def round_query_size(min_size: int) -> int:
 
 def rows_per_player(env: BatchedEnv, num_episodes: int) -> int:
     """Return the rows of each player that suffice for most batches of episodes."""
-    decisions = float(env.random_episode_summary.mean_decisions.max(initial=1.0))
-    return round_up_size(int(ROW_RESERVE * num_episodes * decisions))
+    summary = env.random_episode_summary
+    decisions = DECISION_RESERVE * float(summary.mean_decisions.max(initial=1.0))
+    return round_up_size(int(num_episodes * min(decisions, max(summary.max_decisions, 1))))
 
 
 def assign_player_rows(player: Ints, num_players: int, size: int = 0) -> tuple[Ints, int]:

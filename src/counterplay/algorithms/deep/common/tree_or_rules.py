@@ -193,6 +193,7 @@ class RulesBackend:
     """Iterations on rules: episodes on the host, policies as networks."""
 
     def init(self, algorithm: JaxAlgorithmOnTreeOrRules, arena: Any, seed: int) -> JaxMemory:
+        check_utilities_differ(arena)
         algorithm = algorithm.for_rules()
         algorithm.check_runs_on_rules()
         graph = rollouts.empty_graph(env_from_arena(arena, algorithm.encoding))
@@ -235,6 +236,22 @@ def backend_for(arena: Any) -> Backend:
 def is_two_player_zero_sum(arena: Any) -> bool:
     """Return True for two players whose utilities cancel; on rules, in some random episodes."""
     return arena.num_players == 2 and backend_for(arena).is_zero_sum(arena)
+
+
+def check_utilities_differ(arena: Any) -> None:
+    """Raise ConfigError if random episodes on rules all end with the same utilities.
+
+    A tree is checked when its utilities are scaled. Responses are not checked: against some
+    opponents nothing that a player does matters.
+    """
+    if isinstance(arena, (TreeArena, ResponseArena)):
+        return
+    utility = env_from_arena(arena).random_episode_utilities
+    if not np.ptp(utility, axis=0).any():
+        raise ConfigError(
+            "networks have nothing to learn: each player's utility is the same in "
+            f"{len(utility):,} random episodes of {arena.spec}"
+        )
 
 
 def policies_from_networks(

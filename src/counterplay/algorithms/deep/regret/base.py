@@ -43,6 +43,7 @@ from counterplay.algorithms.deep.common.tree_or_rules import (
     EncodingConfig,
     JaxRulesMemory,
     PolicyNetworks,
+    check_utilities_differ,
     env_from_arena,
     policies_from_networks,
 )
@@ -168,6 +169,7 @@ class RegretNetAlgorithm(EncodingConfig, RegretNetConfig):
 
     def init(self, arena: Any, seed: int = 0) -> JaxMemory:
         """Return the memory before the first iteration."""
+        check_utilities_differ(arena)
         self.check_arena(arena)
         self.check_encoding(arena)
         adapter = adapter_for(arena)

@@ -8,7 +8,7 @@ import jax
 
 from counterplay.algorithms.deep.regret.config import AverageNetConfig
 from counterplay.algorithms.deep.regret.dream import CriticRegretNetAlgorithm, CriticRegretNetState
-from counterplay.algorithms.deep.regret.sampler import Sampler, critic_only_scheme
+from counterplay.algorithms.deep.regret.sampler import Sampler, uniform_scheme
 from counterplay.core.settings import PositiveInt, settings
 
 
@@ -18,22 +18,27 @@ class ESCHER(AverageNetConfig, CriticRegretNetAlgorithm):
 
         Q(h, a) = expected value after a under the current policies (expected SARSA)
         `num_traversals` episodes: the player acts uniformly, the others follow their policies
-        r(b)   = Q_i(h, b) - policy . Q_i(h, .)                   at its decisions
+        v(b)   = Q_i(h, b), plus (v - Q_i(h, a)) / q(a) for the action a that was taken, where q is
+                 its sampling probability and v the value after it, backwards from the end
+        v      = policy . v(.), for the decision before;  r(b) = v(b) - v at the player's decisions
         V_i    = argmin over networks of the sum over all samples so far of t * |V(I) - r|**2
         policy = regret_matching(V_i(I)); where no output is positive, all on the largest
         Pi     = argmin of the sum of t * cross entropy of s and softmax(Pi(I)), as in `deep_cfr`
 
     The player's sampling policy is fixed, so it weights all regrets of an infoset equally, and no
-    sample is divided by a small probability. Errors of Q bias the regrets, so Q is refitted before
-    each player's episodes, from all transitions so far with decaying weights. The paper regresses
-    on returns of separate episodes instead. With `exact_critic`, the sampling of histories is the
-    only noise left.
+    sample is divided by a small reach. In the paper v(b) is Q_i(h, b) alone, which is
+    `correct_critic=False`: errors of Q then bias the regrets. Sampled returns correct them here,
+    as in `dream`, so that the mean of r is unbiased for any Q. Q is refitted before each player's
+    episodes, from all transitions so far with decaying weights. The paper regresses on returns of
+    separate episodes instead. With `exact_critic`, the sampling of histories is the only noise
+    left if nothing is corrected.
 
     On a tree the exact `average` comes first; `network` is Pi. The rest is as in `sd_cfr`, and on
     rules as in `dream`, with a reservoir of policies for Pi, which comes first there.
     """
 
     num_traversals: PositiveInt = 900
+    correct_critic: bool = True  # False: regrets of the critic alone, as in the paper
 
     default_iterations: ClassVar[int] = 200
 
@@ -48,6 +53,7 @@ class ESCHER(AverageNetConfig, CriticRegretNetAlgorithm):
             nets = state.nets.params
             critic, values = sampler.fit_critic(self, state.critic, nets, critic_key)
             state = state._replace(critic=critic)
-            sampler.collect_outcomes(nets, critic_only_scheme(player, float(t)), values, sample_key)
+            scheme = uniform_scheme(player, float(t), self.correct_critic)
+            sampler.collect_outcomes(nets, scheme, values, sample_key)
             state = state._replace(nets=self.fit_regret_net(sampler, t, state, player, fit_key))
         return state._replace(averages=self.fit_average(sampler, state, net_key))

@@ -28,9 +28,9 @@ class SamplingScheme(NamedTuple):
     correct_critic: bool = True  # whether sampled returns correct the critic's regrets
 
 
-def critic_only_scheme(player: int, weight: float) -> SamplingScheme:
-    """Return the scheme with uniform actions of the traverser and regrets of the critic alone."""
-    return SamplingScheme(player, 1.0, 0.0, weight, weight, correct_critic=False)
+def uniform_scheme(player: int, weight: float, correct_critic: bool) -> SamplingScheme:
+    """Return the scheme with uniform actions of the traverser and without importance weights."""
+    return SamplingScheme(player, 1.0, 0.0, weight, weight, correct_critic)
 
 
 class RegretData(NamedTuple):
