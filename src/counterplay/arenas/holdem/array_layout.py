@@ -7,7 +7,7 @@ followed by those of the next board; kernels visit them in this order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -21,10 +21,13 @@ from counterplay.arenas.holdem.boards import (
     StrengthOrder,
     sort_hands_by_strength,
 )
+from counterplay.arenas.holdem.runout_equity import RunoutEquity
 from counterplay.arenas.holdem.spot import Spot
 from counterplay.core.arena import Floats, Ints
 from counterplay.kernels.holdem.types import HoldemWalk, StreetRows, StreetScratch
 from counterplay.kernels.runtime.simd import NUM_LANES
+
+RUNOUT = -1  # in place of the kind of leaves that `RunoutEquity` evaluates
 
 
 class BlockBoards(NamedTuple):
@@ -84,9 +87,14 @@ def build_walks(
     pieces: PieceLayout,
     boards: Boards,
     hands: tuple[RangeHands, RangeHands],
+    runouts: RunoutEquity | None = None,
 ) -> tuple[HoldemWalk, HoldemWalk]:
-    """Return the kernel arguments that describe a spot, for a walk of either player."""
+    """Return the kernel arguments that describe a spot, for a walk of either player.
+
+    With `runouts`, leaves that it has equities for are evaluated by these instead of being walked.
+    """
     orders = sort_hands_by_strength(boards, hands, spot.deck_rules)
+    runouts = runouts or RunoutEquity.empty(len(boards.cards))
 
     def build_walk(player: int) -> HoldemWalk:
         own = hands[player]
@@ -95,9 +103,19 @@ def build_walks(
             if node.kind in (FOLD, SHOWDOWN):
                 win, tie, lose = leaf_payoffs(spot, node, player)
                 payoffs[number] = win - tie, tie - lose, lose, tie
+        runout_pot = np.zeros(len(betting.nodes))
+        for number, end in runouts.showdowns.items():
+            win, _, lose = leaf_payoffs(spot, betting.nodes[end], player)
+            # equities are those of player 0: player 1 wins the pot except for them
+            base = win if player else lose
+            payoffs[number] = 0.0, 0.0, base, base
+            runout_pot[number] = lose - win if player else win - lose
         permutations = [own.permute_suits(suits) for suits in boards.suit_permutations]
         return HoldemWalk(
-            **betting_arrays(betting, pieces, payoffs, player),
+            **betting_arrays(betting, pieces, payoffs, player, runouts.showdowns),
+            runout_pot=runout_pot,
+            equity=runouts.equity,
+            equity_row=runouts.row,
             card=np.array([board[-1] for board in boards.cards]),
             next_boards=boards.next_boards,
             chance=boards.chance,
@@ -111,21 +129,30 @@ def build_walks(
 
 
 def betting_arrays(
-    betting: BettingTree, pieces: PieceLayout, payoffs: Floats, player: int
+    betting: BettingTree,
+    pieces: PieceLayout,
+    payoffs: Floats,
+    player: int,
+    runouts: Mapping[int, int],
 ) -> dict[str, Any]:
     """Return the fields of `HoldemWalk` that describe the betting.
 
     Args:
         payoffs: [N, 4] of a player at the leaves: win - tie, tie - lose, lose, tie.
         player: the player who walks.
+        runouts: has the leaves that are evaluated by the equities of pairs of hands.
     """
     nodes, starts = betting.nodes, betting.block_starts
     leaves: list[int] = []
     leaf_ranges = []
     for first, last in pairwise(starts):
         bounds = [len(leaves)]
-        for kind in (SHOWDOWN, FOLD, DEAL):
-            leaves += [n for n in range(first, last) if nodes[n].kind == kind]
+        by_kind: dict[int, list[int]] = {SHOWDOWN: [], FOLD: [], RUNOUT: [], DEAL: []}
+        for number in range(first, last):
+            kind = RUNOUT if number in runouts else nodes[number].kind
+            by_kind.get(kind, []).append(number)
+        for group in by_kind.values():
+            leaves += group
             bounds.append(len(leaves))
         leaf_ranges.append(bounds)
     return {

@@ -38,6 +38,7 @@ from counterplay.arenas.holdem.boards import (
     build_boards,
     suit_symmetries,
 )
+from counterplay.arenas.holdem.runout_equity import build_runout_equity
 from counterplay.arenas.holdem.spot import Spot
 from counterplay.core.arena import Floats
 from counterplay.core.cards import card_name, permute_suits
@@ -200,7 +201,12 @@ class SpotArena(HoldemArena):
     @cached_property
     def walks(self) -> tuple[HoldemWalk, HoldemWalk]:
         """By player: the arguments of its walks."""
-        return build_walks(self.spot, self.betting, self.piece_layout, self.boards, self.hands)
+        runouts = build_runout_equity(
+            self.spot, self.betting, self.boards, self.hands, self.compute_dtype
+        )
+        return build_walks(
+            self.spot, self.betting, self.piece_layout, self.boards, self.hands, runouts
+        )
 
     @property
     def value_tolerance(self) -> float:
@@ -306,7 +312,7 @@ class SpotArena(HoldemArena):
         walk, tolerance = self.walks[player], self.value_tolerance
         top, scratches = self.scratch(player)
         self.set_root_reach(player, top)
-        num_deals = int(walk.leaf_range[0, 3] - walk.leaf_range[0, 2])
+        num_deals = int(walk.leaf_range[0, 4] - walk.leaf_range[0, 3])
         if not num_deals:
             deal_walk.walk_last_street(walk, tables, scratches[0], top, 0, 0, mode, tolerance)
             return top.value[0]

@@ -13,7 +13,7 @@ from numpy import uint64
 
 from counterplay.kernels.holdem.street_walk import ascend, descend
 from counterplay.kernels.runtime.jit import fma_kernel as kernel
-from counterplay.kernels.runtime.jit import noinline_kernel
+from counterplay.kernels.runtime.jit import noinline_kernel, sum_kernel
 from counterplay.kernels.runtime.simd import (
     NUM_LANES,
     add_row,
@@ -106,7 +106,7 @@ def add_values_against_weaker(
 
 @noinline_kernel
 def evaluate_leaves(walk, scratch, rows, block, board):
-    """Set the values of the showdowns and folds of a block."""
+    """Set the values of the showdowns, folds and run-outs of a block."""
     leaf, opponent_row, payoff = walk.leaf, walk.opponent_row, walk.payoff
     order, rank, cards, same = walk.order, walk.strength, walk.cards, walk.same_hand
     opposite, opposite_rank = walk.opponent_order, walk.opponent_strength
@@ -120,7 +120,7 @@ def evaluate_leaves(walk, scratch, rows, block, board):
     live = (walk.live_offset[board], walk.live_offset[board + 1])
     against = (walk.opponent_live_offset[board], walk.opponent_live_offset[board + 1])
     size, other_size = uint64(walk.sizes[0]), uint64(walk.sizes[1])
-    base, first_fold, end = walk.block[block], walk.leaf_range[block, 1], walk.leaf_range[block, 2]
+    base, first_fold, end = walk.block[block], walk.leaf_range[block, 1], walk.leaf_range[block, 3]
     for first in range(walk.leaf_range[block, 0], end, NUM_LANES):
         last = min(first + NUM_LANES, end)
         clear(amount)
@@ -156,6 +156,44 @@ def evaluate_leaves(walk, scratch, rows, block, board):
             row = uint64(leaf[uint64(first) + k] - base)
             for h in range(size):
                 value[row, h] = out[h, k]
+    if walk.leaf_range[block, 2] < walk.leaf_range[block, 3]:
+        add_runouts(walk, rows, block, board)
+
+
+@sum_kernel
+def add_equity_of_hands(equity, at, reach, row, pot, value, to):
+    """Add pot * equity @ reach to a row of values: the walk of player 0."""
+    for i in range(uint64(equity.shape[1])):
+        total = reach[row, ZERO] - reach[row, ZERO]
+        for j in range(uint64(equity.shape[2])):
+            total += equity[at, i, j] * reach[row, j]
+        value[to, i] += pot * total
+
+
+@kernel
+def add_equity_against_hands(equity, at, reach, row, pot, value, to):
+    """Add pot * reach @ equity to a row of values: the walk of player 1."""
+    for i in range(uint64(equity.shape[1])):
+        factor = pot * reach[row, i]
+        if factor:
+            for j in range(uint64(equity.shape[2])):
+                value[to, j] += factor * equity[at, i, j]
+
+
+@noinline_kernel
+def add_runouts(walk, rows, block, board):
+    """Add the pots won at the run-outs of a block; `evaluate_leaves` has set the rest."""
+    pots, equity, at = walk.runout_pot, walk.equity, uint64(walk.equity_row[board])
+    reach, value = rows.opponent_reach, rows.value
+    base, player = walk.block[block], walk.player
+    for i in range(walk.leaf_range[block, 2], walk.leaf_range[block, 3]):
+        node = walk.leaf[i]
+        row, to = uint64(walk.opponent_row[node]), uint64(node - base)
+        pot = value.dtype.type(pots[node])
+        if player == 0:
+            add_equity_of_hands(equity, at, reach, row, pot, value, to)
+        else:
+            add_equity_against_hands(equity, at, reach, row, pot, value, to)
 
 
 @kernel
@@ -215,7 +253,7 @@ def walk_middle_street(walk, tables, scratch, block, board, mode, rounding):
     descend(walk, tables, scratch, rows, block, board, mode)
     evaluate_leaves(walk, scratch, rows, block, board)
     base = walk.block[block]
-    for i in range(walk.leaf_range[block, 2], walk.leaf_range[block, 3]):
+    for i in range(walk.leaf_range[block, 3], walk.leaf_range[block, 4]):
         node = walk.leaf[i]
         row = uint64(node - base)
         rows.value[row] = 0.0
@@ -232,11 +270,11 @@ def walk_middle_street(walk, tables, scratch, block, board, mode, rounding):
 @noinline_kernel
 def walk_after_card(walk, tables, scratch, top, block, board, mode, rounding, out):
     """Set `out` [deals of the block, hands] to the values after the deal that leads to `board`."""
-    first = walk.leaf_range[block, 2]
-    for i in range(first, walk.leaf_range[block, 3]):
+    first = walk.leaf_range[block, 3]
+    for i in range(first, walk.leaf_range[block, 4]):
         node = walk.leaf[i]
         below = walk.next_block[node]
-        if walk.leaf_range[below, 2] < walk.leaf_range[below, 3]:
+        if walk.leaf_range[below, 3] < walk.leaf_range[below, 4]:
             set_reach_after_deal(walk, top, node, board, scratch.upper)
             walk_middle_street(walk, tables, scratch, below, board, mode, rounding)
             out[i - first] = scratch.upper.value[0]
@@ -256,8 +294,8 @@ def descend_first_block(walk, tables, scratch, top, block, board, mode):
 @noinline_kernel
 def ascend_first_block(walk, tables, scratch, top, block, board, mode, rounding, after):
     """Walk up the first block with the values `after` [boards, deals, hands] of its deals."""
-    base, first = walk.block[block], walk.leaf_range[block, 2]
-    for i in range(first, walk.leaf_range[block, 3]):
+    base, first = walk.block[block], walk.leaf_range[block, 3]
+    for i in range(first, walk.leaf_range[block, 4]):
         row = uint64(walk.leaf[i] - base)
         top.value[row] = 0.0
         for child in range(walk.next_boards[board], walk.next_boards[board + 1]):

@@ -28,8 +28,11 @@ class HoldemWalk(NamedTuple):
     own_row: Any  # [N] row of the block with the own reach of the node
     opponent_row: Any  # [N] row of the block with the opponent's reach of the node
     block: Any  # [B + 1] first node
-    leaf: Any  # nodes of showdowns, folds and deals, block by block
-    leaf_range: Any  # [B, 4] first showdown, fold and deal in `leaf`, and the end
+    leaf: Any  # nodes of showdowns, folds, run-outs and deals, block by block
+    leaf_range: Any  # [B, 5] first showdown, fold, run-out and deal in `leaf`, and the end
+    runout_pot: Any  # [N] pot of run-outs, negative in walks of player 1; `payoff` has the rest
+    equity: Any  # [., hands of player 0, hands of player 1] equity of player 0; 0 if incompatible
+    equity_row: Any  # [G] index of the board in `equity`, or -1
     card: Any  # [G] card dealt last
     next_boards: Any  # [G + 1] first board that extends this one
     chance: Any  # [G] probability of the card dealt last
