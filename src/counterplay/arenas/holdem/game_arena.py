@@ -41,9 +41,9 @@ from counterplay.arenas.holdem.game_boards import (
     parent_hands,
     strength_order,
 )
+from counterplay.arenas.holdem.runout_equity import RunoutEquity
 from counterplay.arenas.tree.size_estimate import available_memory, format_gib
 from counterplay.core.archive import read_archive, write_archive
-from counterplay.arenas.holdem.runout_equity import RunoutEquity
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.cards import cards_name
 from counterplay.core.trust import load_game_from_file

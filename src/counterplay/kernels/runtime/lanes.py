@@ -206,6 +206,42 @@ def _largest_lane(typing_context, value):
     return value.dtype(value), code
 
 
+@intrinsic
+def _transpose(typing_context, source, s, target, t):
+    def code(context, builder, sig, values):
+        kinds = sig.args
+        vector = ir.VectorType(context.get_data_type(kinds[0].dtype), LANES)
+
+        def row_pointers(array, index, k):
+            kind, number = kinds[array], values[index]
+            data = context.make_array(kind)(context, builder, values[array]).data
+            start = context.cast(builder, number, kinds[index], types.intp)
+            pointer = builder.gep(data, [builder.add(start, ir.Constant(start.type, LANES * k))])
+            return builder.bitcast(pointer, vector.as_pointer())
+
+        rows = []
+        for k in range(LANES):
+            row = builder.load(row_pointers(0, 1, k))
+            row.align = 4
+            rows.append(row)
+        half, index = LANES // 2, ir.VectorType(ir.IntType(32), LANES)
+        low = ir.Constant(index, [k // 2 + LANES * (k % 2) for k in range(LANES)])
+        high = ir.Constant(index, [half + k // 2 + LANES * (k % 2) for k in range(LANES)])
+        for _ in range(LANES.bit_length() - 1):
+            pairs = [(rows[k], rows[k + half]) for k in range(half)]
+            rows = [builder.shuffle_vector(*pair, by) for pair in pairs for by in (low, high)]
+        for k in range(LANES):
+            builder.store(rows[k], row_pointers(2, 3, k)).align = 4
+        return context.get_dummy_value()
+
+    return types.void(source, s, target, t), code
+
+
+def _python_transpose(source: Any, s: int, target: Any, t: int) -> None:
+    square = source.ravel()[int(s) : int(s) + LANES * LANES].reshape(LANES, LANES)
+    target.ravel()[int(t) : int(t) + LANES * LANES] = square.T.ravel()
+
+
 def _python_load(array: Any, index: int, mask: Any, like: Any) -> Any:
     numbers = np.zeros(LANES, type(like))
     numbers[: len(mask)] = array.ravel()[int(index) : int(index) + len(mask)]
@@ -228,4 +264,6 @@ first_lanes = _first_lanes if IS_COMPILED else lambda count: range(int(count))
 all_lanes = _all_lanes if IS_COMPILED else lambda: range(LANES)
 select = _select if IS_COMPILED else np.where
 largest_lane = _largest_lane if IS_COMPILED else np.max
+# write a square of LANES x LANES numbers at flat index s to flat index t, transposed
+transpose = _transpose if IS_COMPILED else _python_transpose
 any_lane = _any_lane if IS_COMPILED else np.any
