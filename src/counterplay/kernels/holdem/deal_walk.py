@@ -322,6 +322,44 @@ def walk_after_card(walk, tables, scratch, top, block, board, mode, rounding, ou
 
 
 @noinline_kernel
+def walk_after_cards(walk, tables, scratch, top, block, boards, mode, rounding, out):
+    """Do `walk_after_card` for the boards `boards[0]` to `boards[1]` - 1 of the next street.
+
+    `out` [boards, deals of the block, hands] has the values of all boards of that street. One call
+    walks several boards because a call from Python takes 25 us, as long as a small block.
+    """
+    first = walk.next_boards[0]
+    for board in range(boards[0], boards[1]):
+        walk_after_card(
+            walk, tables, scratch, top, block, board, mode, rounding, out[board - first]
+        )
+
+
+@noinline_kernel
+def iterate_last_street(walks, tables, scratches, tops, rounding, mode, factors, decays, weights):
+    """Run iterations on a tree of one block, both players in turn.
+
+    Args:
+        walks: by player, and so are `scratches` and `tops`. The caller sets the first rows of
+            reach.
+        tables: its factors are overwritten.
+        rounding: see `value_tolerance`.
+        mode: MODE_LEARN.
+        factors: [T, 3] discounts of each iteration.
+        decays: [T, K] factors of the averages so far.
+        weights: [T, K] weights of the current policy.
+    """
+    for t in range(factors.shape[0]):
+        for k in range(factors.shape[1]):
+            tables.discounts[k] = factors[t, k]
+        for k in range(decays.shape[1]):
+            tables.sum_decay[k] = decays[t, k]
+            tables.sum_weight[k] = weights[t, k]
+        walk_last_street(walks[0], tables, scratches[0], tops[0], 0, 0, mode, rounding)
+        walk_last_street(walks[1], tables, scratches[1], tops[1], 0, 0, mode, rounding)
+
+
+@noinline_kernel
 def descend_first_block(walk, tables, scratch, top, block, board, mode):
     """Walk down the first block; its deals are walked by other calls."""
     descend(walk, tables, scratch, top, block, board, mode)
