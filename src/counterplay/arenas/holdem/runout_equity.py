@@ -1,4 +1,4 @@
-"""Equities of all pairs of hands over the cards to come, for leaves where nobody can act any more.
+"""Equities of all pairs of hands over the cards to come, for leaves after which only cards come.
 
 An all-in call before the river leaves only chance. Its value is linear in the opponent's reach:
 with the equity E of each pair of hands over all run-outs of the board, computed once, and the pot
@@ -37,7 +37,7 @@ class RunoutEquity:
 
 
 def find_runouts(betting: BettingTree) -> dict[int, int]:
-    """Return the final showdown of every deal after which nobody acts."""
+    """Return the final showdown of every deal after which no player acts."""
     showdowns = {}
     for number, node in enumerate(betting.nodes):
         end = number

@@ -49,7 +49,7 @@ def magnitude(x):
 
 
 @kernel
-def rounded(x, half):
+def round_lanes(x, half):
     """Return lanes that are cut off to the nearest integers."""
     zero = x - x
     return select(x > zero, x + half, x - half)
@@ -135,10 +135,9 @@ def quantise(values, length, table, start, scales, piece):
     scales[piece] = largest / real(INT16_MAX)
     scale, half = fill(factor), fill(real(0.5))
     for i in range(ZERO, whole, WIDTH):
-        store(
-            table, start + i, all_lanes(), rounded(load(values, i, all_lanes(), like) * scale, half)
-        )
-    store(table, start + whole, rest, rounded(load(values, whole, rest, like) * scale, half))
+        x = load(values, i, all_lanes(), like) * scale
+        store(table, start + i, all_lanes(), round_lanes(x, half))
+    store(table, start + whole, rest, round_lanes(load(values, whole, rest, like) * scale, half))
 
 
 @kernel
