@@ -7,7 +7,7 @@ followed by those of the next board; kernels visit them in this order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -21,10 +21,13 @@ from counterplay.arenas.holdem.boards import (
     StrengthOrder,
     sort_hands_by_strength,
 )
+from counterplay.arenas.holdem.runout_equity import RunoutEquity
 from counterplay.arenas.holdem.spot import Spot
 from counterplay.core.arena import Floats, Ints
 from counterplay.kernels.holdem.types import HoldemWalk, StreetRows, StreetScratch
-from counterplay.kernels.runtime.simd import NUM_LANES
+from counterplay.kernels.runtime.lanes import LANES
+
+RUNOUT = -1  # in place of the kind of leaves that `RunoutEquity` evaluates
 
 
 class BlockBoards(NamedTuple):
@@ -84,9 +87,14 @@ def build_walks(
     pieces: PieceLayout,
     boards: Boards,
     hands: tuple[RangeHands, RangeHands],
+    runouts: RunoutEquity | None = None,
 ) -> tuple[HoldemWalk, HoldemWalk]:
-    """Return the kernel arguments that describe a spot, for a walk of either player."""
+    """Return the kernel arguments that describe a spot, for a walk of either player.
+
+    With `runouts`, leaves that it has equities for are evaluated by these instead of being walked.
+    """
     orders = sort_hands_by_strength(boards, hands, spot.deck_rules)
+    runouts = runouts or RunoutEquity.empty(len(boards.cards))
 
     def build_walk(player: int) -> HoldemWalk:
         own = hands[player]
@@ -95,9 +103,19 @@ def build_walks(
             if node.kind in (FOLD, SHOWDOWN):
                 win, tie, lose = leaf_payoffs(spot, node, player)
                 payoffs[number] = win - tie, tie - lose, lose, tie
+        runout_pot = np.zeros(len(betting.nodes))
+        for number, end in runouts.showdowns.items():
+            win, _, lose = leaf_payoffs(spot, betting.nodes[end], player)
+            # equities are those of player 0: player 1 wins the pot except for them
+            base = win if player else lose
+            payoffs[number] = 0.0, 0.0, base, base
+            runout_pot[number] = lose - win if player else win - lose
         permutations = [own.permute_suits(suits) for suits in boards.suit_permutations]
         return HoldemWalk(
-            **betting_arrays(betting, pieces, payoffs, player),
+            **betting_arrays(betting, pieces, payoffs, player, runouts.showdowns),
+            runout_pot=runout_pot,
+            equity=runouts.equity,
+            equity_row=runouts.row,
             card=np.array([board[-1] for board in boards.cards]),
             next_boards=boards.next_boards,
             chance=boards.chance,
@@ -111,23 +129,33 @@ def build_walks(
 
 
 def betting_arrays(
-    betting: BettingTree, pieces: PieceLayout, payoffs: Floats, player: int
+    betting: BettingTree,
+    pieces: PieceLayout,
+    payoffs: Floats,
+    player: int,
+    runouts: Mapping[int, int],
 ) -> dict[str, Any]:
     """Return the fields of `HoldemWalk` that describe the betting.
 
     Args:
         payoffs: [N, 4] of a player at the leaves: win - tie, tie - lose, lose, tie.
         player: the player who walks.
+        runouts: has the leaves that are evaluated by the equities of pairs of hands.
     """
     nodes, starts = betting.nodes, betting.block_starts
     leaves: list[int] = []
     leaf_ranges = []
     for first, last in pairwise(starts):
         bounds = [len(leaves)]
-        for kind in (SHOWDOWN, FOLD, DEAL):
-            leaves += [n for n in range(first, last) if nodes[n].kind == kind]
+        by_kind: dict[int, list[int]] = {SHOWDOWN: [], FOLD: [], RUNOUT: [], DEAL: []}
+        for number in range(first, last):
+            kind = RUNOUT if number in runouts else nodes[number].kind
+            by_kind.get(kind, []).append(number)
+        for group in by_kind.values():
+            leaves += group
             bounds.append(len(leaves))
         leaf_ranges.append(bounds)
+    opponent_row = _reach_rows(betting, 1 - player)
     return {
         "player": player,
         "kind": np.array([node.kind for node in nodes]),
@@ -139,10 +167,32 @@ def betting_arrays(
         "payoff": payoffs,
         "next_block": np.array([node.next_block for node in nodes]),
         "own_row": _reach_rows(betting, player),
-        "opponent_row": _reach_rows(betting, 1 - player),
+        "opponent_row": opponent_row,
         "block": np.array(starts),
         "leaf": np.array(leaves, np.int64),
         "leaf_range": np.array(leaf_ranges),
+        **_leaf_lanes(np.array(leaves, np.int64), np.array(leaf_ranges), opponent_row),
+    }
+
+
+def _leaf_lanes(leaves: Ints, leaf_ranges: Ints, opponent_row: Ints) -> dict[str, Ints]:
+    """Return the fields of `HoldemWalk` that give leaves with the same reach one lane."""
+    lane_rows: list[int] = []
+    lane_ranges = []
+    leaf_lane = np.zeros((leaves.size, 2), np.int64)
+    for first, first_fold, _, end, _ in leaf_ranges.tolist():
+        start = len(lane_rows)
+        lane_by_row: dict[int, int] = {}
+        for i in range(first, end):
+            lane = lane_by_row.setdefault(int(opponent_row[leaves[i]]), len(lane_by_row))
+            leaf_lane[i] = leaves[i], lane
+        lane_rows += lane_by_row
+        num_showdowns = len({int(row) for row in opponent_row[leaves[first:first_fold]]})
+        lane_ranges.append((start, start + num_showdowns, len(lane_rows)))
+    return {
+        "leaf_lane": leaf_lane,
+        "lane_row": np.array(lane_rows, np.int64),
+        "lane_range": np.array(lane_ranges),
     }
 
 
@@ -190,6 +240,15 @@ def new_street_rows(walk: HoldemWalk, num_nodes: int, dtype: DTypeLike) -> Stree
     )
 
 
+def _new_lane_rows(count: int, dtype: DTypeLike) -> Floats:
+    """Allocate at least `count` rows of lanes; each begins at a multiple of its size."""
+    count = -(-count // LANES) * LANES
+    row_bytes = LANES * np.dtype(dtype).itemsize
+    memory = np.zeros((count + 1) * row_bytes, np.uint8)
+    start = -memory.ctypes.data % row_bytes
+    return memory[start : start + count * row_bytes].view(dtype).reshape(count, LANES)
+
+
 def new_street_scratch(walk: HoldemWalk, dtype: DTypeLike) -> StreetScratch:
     """Allocate the scratch arrays of one thread."""
     own, other = walk.sizes.tolist()
@@ -199,8 +258,9 @@ def new_street_scratch(walk: HoldemWalk, dtype: DTypeLike) -> StreetScratch:
         lower=new_street_rows(walk, max_block, dtype),
         piece=np.zeros(int(walk.count.max()) * max(own, other), dtype),
         hand_total=np.zeros((2, max(own, other)), dtype),
-        leaf_reach=np.zeros((other + 1, NUM_LANES), dtype),
-        leaf_values=np.zeros((own, NUM_LANES), dtype),
-        card_sums=np.zeros((53, NUM_LANES), dtype),
-        leaf_payoff=np.zeros((4, NUM_LANES), dtype),
+        leaf_reach=_new_lane_rows(other + 1, dtype),
+        leaf_mass=_new_lane_rows(own, dtype),
+        leaf_weaker=_new_lane_rows(own, dtype),
+        card_sums=_new_lane_rows(52, dtype),
+        square=_new_lane_rows(2 * LANES, dtype),
     )

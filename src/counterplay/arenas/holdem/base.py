@@ -188,26 +188,46 @@ class HoldemArena:
         if not alternating:
             raise ConfigError(f"on {self.spec} players learn in turn: alternating must be true")
         self.check_fit(memory.regret)
-        for discounts, weight in zip(factors, weights, strict=True):
-            is_added = weight > 0.0
-            decay = np.where(is_added, memory.last_weight / np.where(is_added, weight, 1.0), 1.0)
-            tables = HoldemTables(
-                policy_weights=memory.prediction if memory.prediction.size else memory.regret,
-                fallback_weights=memory.regret[:0],
-                regret=memory.regret,
-                regret_scale=memory.regret_scale,
-                policy_weights_scale=memory.prediction_scale,
-                policy_sum=memory.policy_sum,
-                policy_sum_scale=memory.policy_sum_scale,
-                **self._lock_tables,
-                discounts=discounts,
-                sum_decay=decay,
-                sum_weight=is_added.astype(np.float64),
+        is_added, decays = weights > 0.0, np.ones(weights.shape)
+        for t, weight in enumerate(weights):
+            ratio = memory.last_weight / np.where(is_added[t], weight, 1.0)
+            decays[t] = np.where(is_added[t], ratio, 1.0)
+            memory.last_weight = np.where(is_added[t], weight, memory.last_weight)
+        tables = HoldemTables(
+            policy_weights=memory.prediction if memory.prediction.size else memory.regret,
+            fallback_weights=memory.regret[:0],
+            regret=memory.regret,
+            regret_scale=memory.regret_scale,
+            policy_weights_scale=memory.prediction_scale,
+            policy_sum=memory.policy_sum,
+            policy_sum_scale=memory.policy_sum_scale,
+            **self._lock_tables,
+            discounts=np.zeros(3),
+            sum_decay=np.zeros(weights.shape[1]),
+            sum_weight=np.zeros(weights.shape[1]),
+        )
+        self.run_iterations(tables, factors, decays, is_added.astype(np.float64))
+        memory.iteration += len(factors)
+
+    def run_iterations(
+        self, tables: HoldemTables, factors: Floats, decays: Floats, weights: Floats
+    ) -> None:
+        """Run T iterations, both players in turn; the factors of `tables` are overwritten.
+
+        Args:
+            tables: are updated in place.
+            factors: [T, 3] discounts of positive regrets, of negative regrets, of predictions.
+            decays: [T, K] factors of the averages so far.
+            weights: [T, K] weights of the current policy in the averages.
+        """
+        for discounts, decay, weight in zip(factors, decays, weights, strict=True):
+            tables.discounts[:], tables.sum_decay[:], tables.sum_weight[:] = (
+                discounts,
+                decay,
+                weight,
             )
             for player in (0, 1):
                 self.walk(player, tables, street_walk.MODE_LEARN)
-            memory.last_weight = np.where(is_added, weight, memory.last_weight)
-            memory.iteration += 1
 
     def policies(self, memory: HoldemMemory, averages: tuple[str, ...]) -> dict[str, HoldemPolicy]:
         """Return the average policies by name, and the current policy."""

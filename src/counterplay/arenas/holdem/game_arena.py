@@ -41,6 +41,7 @@ from counterplay.arenas.holdem.game_boards import (
     parent_hands,
     strength_order,
 )
+from counterplay.arenas.holdem.runout_equity import RunoutEquity
 from counterplay.arenas.tree.size_estimate import available_memory, format_gib
 from counterplay.core.archive import read_archive, write_archive
 from counterplay.core.arena import Floats, Ints
@@ -207,13 +208,17 @@ class HoldemGameArena(HoldemArena):
 
         def build_walks(player: int) -> tuple[HoldemWalk, ...]:
             payoffs = leaf_payoffs(self.betting, player)
-            arrays = betting_arrays(self.betting, self.piece_layout, payoffs, player)
+            arrays = betting_arrays(self.betting, self.piece_layout, payoffs, player, {})
+            no_equities = RunoutEquity.empty(0, self.compute_dtype)
             walks = [
                 HoldemWalk(
                     **arrays,
                     card=np.zeros(1, np.int64),
                     next_boards=street.next_boards,
                     chance=np.ones(1),
+                    runout_pot=np.zeros(0),
+                    equity=no_equities.equity,
+                    equity_row=no_equities.row,
                     isomorphic_boards=np.zeros(2, np.int64),
                     permutation_index=np.zeros(0, np.int64),
                     hand_permutations=np.zeros((0, self.num_hands(number)), np.int64),
@@ -267,7 +272,7 @@ class HoldemGameArena(HoldemArena):
         top.opponent_reach[0] = 1.0 / self.num_pairs
         street_walk.descend(first, tables, scratch.threads[0], top, 0, 0, mode)
         deal_walk.evaluate_leaves(first, scratch.threads[0], top, 0, 0)
-        deals = first.leaf[first.leaf_range[0, 2] : first.leaf_range[0, 3]]
+        deals = first.leaf[first.leaf_range[0, 3] : first.leaf_range[0, 4]]
         if deals.size:
             values = self._walk_after_first_deals(player, tables, mode)
             top.value[deals] = self._average_orbits(values)
@@ -299,7 +304,7 @@ class HoldemGameArena(HoldemArena):
     def _first_roots(self) -> Ints:
         """[R, 4] street, block, board and deal of all blocks after the deals of the first one."""
         walk = self.walks[0][0]
-        deals = walk.leaf[walk.leaf_range[0, 2] : walk.leaf_range[0, 3]]
+        deals = walk.leaf[walk.leaf_range[0, 3] : walk.leaf_range[0, 4]]
         blocks = enumerate(walk.next_block[deals].tolist())
         pairs = [(block, deal) for deal, block in blocks]
         num_boards = self.streets[1].num_boards

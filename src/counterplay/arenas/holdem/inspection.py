@@ -212,7 +212,7 @@ def _block_values(
         return arena.scratch(player)[0].value.astype(np.float64), reach, opponent_reach
     scratch, tolerance = arena.scratch(player)[1][0], arena.value_tolerance
     block, last_board = path[-1], boards[-1]
-    has_deals = walk.leaf_range[block, 2] < walk.leaf_range[block, 3]
+    has_deals = walk.leaf_range[block, 3] < walk.leaf_range[block, 4]
     target = scratch.upper if has_deals else scratch.lower
     target.opponent_reach[0] = rows.opponent_reach[0]
     if has_deals:

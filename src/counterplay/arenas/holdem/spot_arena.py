@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
 from typing import ClassVar
 
 import numpy as np
@@ -38,6 +37,7 @@ from counterplay.arenas.holdem.boards import (
     build_boards,
     suit_symmetries,
 )
+from counterplay.arenas.holdem.runout_equity import build_runout_equity
 from counterplay.arenas.holdem.spot import Spot
 from counterplay.core.arena import Floats
 from counterplay.core.cards import card_name, permute_suits
@@ -45,11 +45,12 @@ from counterplay.errors import ConfigError
 from counterplay.kernels.holdem import deal_walk, street_walk
 from counterplay.kernels.holdem.types import HoldemTables, HoldemWalk, StreetRows, StreetScratch
 from counterplay.kernels.runtime.jit import is_compiled, keeps_compiled
-from counterplay.kernels.runtime.threads import num_threads, run_in_threads
+from counterplay.kernels.runtime.threads import num_threads, run_in_threads, split_evenly
 
 SECONDS_PER_SEQUENCE = 1e-8  # per iteration and core, approximately: benchmarks/holdem
 MIN_PAIR_FRACTION = 1e-12  # of all pairs of hands; less is rounding, all pairs share a card
 MAX_ROUNDING = 1e-3  # of the pot; a note reports larger rounding errors
+TASKS_PER_THREAD = 8  # parts of the boards that threads take in turn
 ROUNDING_ULPS = 8.0  # units in the last place that a sum of values may be off
 
 
@@ -200,7 +201,12 @@ class SpotArena(HoldemArena):
     @cached_property
     def walks(self) -> tuple[HoldemWalk, HoldemWalk]:
         """By player: the arguments of its walks."""
-        return build_walks(self.spot, self.betting, self.piece_layout, self.boards, self.hands)
+        runouts = build_runout_equity(
+            self.spot, self.betting, self.boards, self.hands, self.compute_dtype
+        )
+        return build_walks(
+            self.spot, self.betting, self.piece_layout, self.boards, self.hands, runouts
+        )
 
     @property
     def value_tolerance(self) -> float:
@@ -299,6 +305,20 @@ class SpotArena(HoldemArena):
         top.own_reach[0] = 1.0
         top.opponent_reach[0] = self.hands[1 - player].weight / self.total_pair_weight
 
+    def run_iterations(
+        self, tables: HoldemTables, factors: Floats, decays: Floats, weights: Floats
+    ) -> None:
+        if len(self.betting.block_starts) > 2:
+            super().run_iterations(tables, factors, decays, weights)
+            return
+        (first, first_scratch), (second, second_scratch) = self.scratch(0), self.scratch(1)
+        self.set_root_reach(0, first)
+        self.set_root_reach(1, second)
+        deal_walk.iterate_last_street(
+            self.walks, tables, (first_scratch[0], second_scratch[0]), (first, second),
+            self.value_tolerance, street_walk.MODE_LEARN, factors, decays, weights,
+        )  # fmt: skip
+
     def walk(self, player: int, tables: HoldemTables, mode: int) -> Floats:
         """Walk the whole tree for one player; return its cf_values [hands] at the root."""
         if self.num_loaded_streets < 3 - self.spot.street:
@@ -306,23 +326,24 @@ class SpotArena(HoldemArena):
         walk, tolerance = self.walks[player], self.value_tolerance
         top, scratches = self.scratch(player)
         self.set_root_reach(player, top)
-        num_deals = int(walk.leaf_range[0, 3] - walk.leaf_range[0, 2])
+        num_deals = int(walk.leaf_range[0, 4] - walk.leaf_range[0, 3])
         if not num_deals:
             deal_walk.walk_last_street(walk, tables, scratches[0], top, 0, 0, mode, tolerance)
             return top.value[0]
         deal_walk.descend_first_block(walk, tables, scratches[0], top, 0, 0, mode)
         num_boards = self.boards.level_sizes[1]
         values = np.empty((num_boards, num_deals, self.hands[player].size), self.compute_dtype)
-        tasks = count()
+        workers = min(len(scratches), num_boards)
+        num_tasks = 1 if workers == 1 else min(TASKS_PER_THREAD * workers, num_boards)
+        tasks = iter(split_evenly(1, 1 + num_boards, num_tasks))
 
         def work(thread: int, _: int) -> None:
-            scratch = scratches[thread]
-            while (board := next(tasks)) < num_boards:
-                deal_walk.walk_after_card(
-                    walk, tables, scratch, top, 0, 1 + board, mode, tolerance, values[board]
+            for boards in tasks:
+                deal_walk.walk_after_cards(
+                    walk, tables, scratches[thread], top, 0, boards, mode, tolerance, values
                 )
 
-        threads = range(min(len(scratches), num_boards))
+        threads = range(workers)
         run_in_threads(work, [(thread, thread + 1) for thread in threads])
         deal_walk.ascend_first_block(walk, tables, scratches[0], top, 0, 0, mode, tolerance, values)
         return top.value[0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from counterplay.core.arena import Floats, Ints, SweepForm
 from counterplay.core.arena import row_lengths as lengths_of
-from counterplay.kernels.runtime.simd import NUM_LANES
+from counterplay.kernels.runtime.tile_product import NUM_LANES
 
 MIN_ENTRIES = 500  # smaller forms fit into the nearest cache and keep their rows
 MIN_SAVED_ENTRIES = 4  # a tile costs about as much as this number of entries, beside its columns

@@ -90,7 +90,7 @@ def walk_roots(
                 here.opponent_reach[ZERO, h] = opponent_reach[at, h]
         else:
             walk = walks[level - 1]
-            node = walk.leaf[walk.leaf_range[0, 2] + deal]
+            node = walk.leaf[walk.leaf_range[0, 3] + deal]
             set_reach_on_board(walk, streets[level], top, node, board, rows[level])
         while level >= start:
             walk, street, here = walks[level], streets[level], rows[level]
@@ -99,10 +99,10 @@ def walk_roots(
                 descend(walk, tables, scratch, here, block, board, mode)
                 evaluate_leaves(walk, scratch, here, block, board)
                 stack[level, 0], stack[level, 1] = block, board
-                stack[level, 2], stack[level, 3] = walk.leaf_range[block, 2], -1
+                stack[level, 2], stack[level, 3] = walk.leaf_range[block, 3], -1
                 is_new = False
             block, board = stack[level, 0], stack[level, 1]
-            base, last_deal = walk.block[block], walk.leaf_range[block, 3]
+            base, last_deal = walk.block[block], walk.leaf_range[block, 4]
             next_block, child = 0, 0
             while stack[level, 2] < last_deal:
                 node = walk.leaf[stack[level, 2]]
@@ -116,7 +116,7 @@ def walk_roots(
                 else:  # the walk of this board is done
                     add_values_of_board(next_street, below.value, child, here.value, row)
                     child += 1
-                if walk.leaf_range[next_block, 2] == walk.leaf_range[next_block, 3]:
+                if walk.leaf_range[next_block, 3] == walk.leaf_range[next_block, 4]:
                     # no deals after this one: walk all boards here, without the stack
                     next_walk = walks[level + 1]
                     while child < street.next_boards[board + 1]:

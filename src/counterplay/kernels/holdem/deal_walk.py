@@ -3,7 +3,8 @@
 The opponent's reach against a hand is the sum over all hands that share no card with it: the total,
 minus the hands with its first card, minus those with its second, plus the same hand, which was
 subtracted twice. Showdowns do the same with the sums over weaker hands, adding hands in order of
-strength. Eight leaves are evaluated at once.
+strength. Leaves with the same reach, such as a call and a fold after a bet, share these sums, and
+16 rows of reach are summed at once.
 """
 
 from __future__ import annotations
@@ -13,149 +14,223 @@ from numpy import uint64
 
 from counterplay.kernels.holdem.street_walk import ascend, descend
 from counterplay.kernels.runtime.jit import fma_kernel as kernel
-from counterplay.kernels.runtime.jit import noinline_kernel
-from counterplay.kernels.runtime.simd import (
-    NUM_LANES,
-    add_row,
-    add_scaled_remainder,
-    add_scaled_row,
+from counterplay.kernels.runtime.jit import noinline_kernel, sum_kernel
+from counterplay.kernels.runtime.lanes import (
+    LANES,
+    all_lanes,
+    fill,
+    first_lanes,
+    load,
+    store,
+    transpose,
 )
 
-ALL_CARDS_ROW = 52  # row of `card_sums` with the total, after one row per card
 MIN_TOLERANCE = 1e-30  # smaller numbers lose precision and are slow (denormals)
-ZERO, ONE = np.uint64(0), np.uint64(1)
+ZERO, ONE, WIDTH = np.uint64(0), np.uint64(1), np.uint64(LANES)
 
 
 @kernel
-def clear(rows):
-    """Set all of an array [., 8] to zero."""
-    for i in range(uint64(rows.shape[0])):
-        for k in range(uint64(NUM_LANES)):
-            rows[i, k] = 0.0
+def clear(rows, count):
+    """Set the first `count` rows of an array [., 16] to zero."""
+    zero = fill(rows.dtype.type(0))
+    for i in range(count):
+        store(rows, i * WIDTH, all_lanes(), zero)
 
 
 @kernel
-def add_values_against_all(
-    live, order, cards, same, against, opposite, opposite_cards, reach, amount, sums, out
-):
-    """Add to `out` [hands, 8] the loss or tie payoff against all compatible hands of the opponent.
+def load_leaf_reach(numbers, first, last, size, reach, square, leaf_reach):
+    """Set `leaf_reach` [hands, 16] to the rows `numbers[first:last]` of `reach`, at most 16."""
+    like, width = reach.dtype.type(0), uint64(reach.shape[1])
+    for h in range(ZERO, size, WIDTH):
+        mask = first_lanes(min(size - h, WIDTH))
+        for k in range(WIDTH):
+            row = uint64(numbers[min(first + np.int64(k), last - 1)])
+            store(square, k * WIDTH, all_lanes(), load(reach, row * width + h, mask, like))
+        transpose(square, ZERO, leaf_reach, h * WIDTH)
 
-    `order[live[0]:live[1]]` are the hands that the board allows; `against`, `opposite` and
-    `opposite_cards` are the same of the opponent.
+
+@kernel
+def add_hand(sums, cards, o, leaf_reach, total):
+    """Add the reach of hand `o` to the sums of its cards; return the new total."""
+    like = sums.dtype.type(0)
+    x = load(leaf_reach, o * WIDTH, all_lanes(), like)
+    low, high = uint64(cards[o, ZERO]) * WIDTH, uint64(cards[o, ONE]) * WIDTH
+    store(sums, low, all_lanes(), load(sums, low, all_lanes(), like) + x)
+    store(sums, high, all_lanes(), load(sums, high, all_lanes(), like) + x)
+    return total + x
+
+
+@kernel
+def compatible_sum(sums, cards, o, total):
+    """Return the reach so far of the hands that share no card with hand `o`, minus the same."""
+    like = sums.dtype.type(0)
+    low, high = uint64(cards[o, ZERO]) * WIDTH, uint64(cards[o, ONE]) * WIDTH
+    return total - load(sums, low, all_lanes(), like) - load(sums, high, all_lanes(), like)
+
+
+@kernel
+def sum_weaker(
+    live, order, rank, cards, same, against, opposite, opposite_rank, opposite_cards, leaf_reach,
+    sums, weaker,
+):  # fmt: skip
+    """Set `weaker` [hands, 16] to the reach of weaker hands plus that of not stronger ones.
+
+    `order[live[0]:live[1]]` are the hands that the board allows, by strength; `against` and
+    `opposite` are the same of the opponent. `sums` are zero before and of all hands afterwards.
     """
-    for i in range(uint64(against[0]), uint64(against[1])):
-        o = uint64(opposite[i])
-        add_row(sums, opposite_cards[o, ZERO], reach, o)
-        add_row(sums, opposite_cards[o, ONE], reach, o)
-    for c in range(ALL_CARDS_ROW):
-        add_row(sums, ALL_CARDS_ROW, sums, c)
-    half = sums.dtype.type(0.5)
-    for k in range(NUM_LANES):
-        sums[ALL_CARDS_ROW, k] *= half
-    for i in range(uint64(live[0]), uint64(live[1])):
-        o = uint64(order[i])
-        add_scaled_remainder(out, o, amount, 2, sums, ALL_CARDS_ROW, cards[o, ZERO], cards[o, ONE])
-        add_scaled_row(out, o, amount, 3, reach, same[o])
-
-
-@kernel
-def add_values_against_weaker(
-    live,
-    order,
-    rank,
-    cards,
-    against,
-    opposite,
-    opposite_rank,
-    opposite_cards,
-    reach,
-    amount,
-    sums,
-    out,
-):
-    """Add to `out` [hands, 8] the gains against weaker and equally strong hands at showdowns."""
     i, end, j, stop = uint64(live[0]), uint64(live[1]), uint64(against[0]), uint64(against[1])
+    like = sums.dtype.type(0)
+    total = fill(like)
     while i < end:
         level = rank[i]
         while j < stop and opposite_rank[j] < level:
-            o = uint64(opposite[j])
-            add_row(sums, opposite_cards[o, ZERO], reach, o)
-            add_row(sums, opposite_cards[o, ONE], reach, o)
-            add_row(sums, ALL_CARDS_ROW, reach, o)
+            total = add_hand(sums, opposite_cards, uint64(opposite[j]), leaf_reach, total)
             j += ONE
-        k = i
-        while k < end and rank[k] == level:
-            o = uint64(order[k])
-            add_scaled_remainder(
-                out, o, amount, 0, sums, ALL_CARDS_ROW, cards[o, ZERO], cards[o, ONE]
-            )
-            k += ONE
-        while j < stop and opposite_rank[j] == level:
-            o = uint64(opposite[j])
-            add_row(sums, opposite_cards[o, ZERO], reach, o)
-            add_row(sums, opposite_cards[o, ONE], reach, o)
-            add_row(sums, ALL_CARDS_ROW, reach, o)
-            j += ONE
-        while i < k:
-            o = uint64(order[i])
-            add_scaled_remainder(
-                out, o, amount, 1, sums, ALL_CARDS_ROW, cards[o, ZERO], cards[o, ONE]
-            )
-            i += ONE
+        if j < stop and opposite_rank[j] == level:
+            k = i
+            while k < end and rank[k] == level:
+                o = uint64(order[k])
+                store(weaker, o * WIDTH, all_lanes(), compatible_sum(sums, cards, o, total))
+                k += ONE
+            while j < stop and opposite_rank[j] == level:
+                total = add_hand(sums, opposite_cards, uint64(opposite[j]), leaf_reach, total)
+                j += ONE
+            while i < k:
+                o = uint64(order[i])
+                x = load(weaker, o * WIDTH, all_lanes(), like)
+                x = x + compatible_sum(sums, cards, o, total)
+                x = x + load(leaf_reach, uint64(same[o]) * WIDTH, all_lanes(), like)
+                store(weaker, o * WIDTH, all_lanes(), x)
+                i += ONE
+        else:  # no ties
+            while i < end and rank[i] == level:
+                o = uint64(order[i])
+                x = compatible_sum(sums, cards, o, total)
+                store(weaker, o * WIDTH, all_lanes(), x + x)
+                i += ONE
+    while j < stop:
+        total = add_hand(sums, opposite_cards, uint64(opposite[j]), leaf_reach, total)
+        j += ONE
+    return total
+
+
+@kernel
+def sum_all(against, opposite, opposite_cards, leaf_reach, sums):
+    """Add all hands of the opponent to `sums`; return their total."""
+    total = fill(sums.dtype.type(0))
+    for j in range(uint64(against[0]), uint64(against[1])):
+        total = add_hand(sums, opposite_cards, uint64(opposite[j]), leaf_reach, total)
+    return total
+
+
+@kernel
+def set_leaf_values(
+    leaves, lanes, payoff, base, lane, size, has_showdowns, mass, weaker, square, value
+):
+    """Set the values of the leaves whose reach is in lanes `lane` to `lane` + 15.
+
+    value = lose * mass + (win - tie) * weaker, where ties gain half of a win.
+    """
+    real, width = value.dtype.type, uint64(value.shape[1])
+    like = real(0)
+    start, end = leaves
+    for h in range(ZERO, size, WIDTH):
+        mask = first_lanes(min(size - h, WIDTH))
+        transpose(mass, h * WIDTH, square, ZERO)
+        if has_showdowns:
+            transpose(weaker, h * WIDTH, square, WIDTH * WIDTH)
+        for i in range(start, end):
+            k = lanes[i, 1] - lane
+            if k < 0 or k >= LANES:
+                continue
+            node, at = lanes[i, 0], uint64(k) * WIDTH
+            x = fill(real(payoff[node, 2])) * load(square, at, all_lanes(), like)
+            if has_showdowns:
+                gain = load(square, WIDTH * WIDTH + at, all_lanes(), like)
+                x = x + fill(real(payoff[node, 0])) * gain
+            store(value, uint64(node - base) * width + h, mask, x)
+
+
+@sum_kernel
+def add_equity_of_hands(equity, at, reach, row, pot, value, to):
+    """Add pot * equity @ reach to a row of values: the walk of player 0."""
+    for i in range(uint64(equity.shape[1])):
+        total = reach[row, ZERO] - reach[row, ZERO]
+        for j in range(uint64(equity.shape[2])):
+            total += equity[at, i, j] * reach[row, j]
+        value[to, i] += pot * total
+
+
+@kernel
+def add_equity_against_hands(equity, at, reach, row, pot, value, to):
+    """Add pot * reach @ equity to a row of values: the walk of player 1."""
+    for i in range(uint64(equity.shape[1])):
+        factor = pot * reach[row, i]
+        if factor:
+            for j in range(uint64(equity.shape[2])):
+                value[to, j] += factor * equity[at, i, j]
+
+
+@noinline_kernel
+def add_runouts(walk, rows, block, board):
+    """Add the pots won at the run-outs of a block; `evaluate_leaves` has set the rest."""
+    pots, equity, at = walk.runout_pot, walk.equity, uint64(walk.equity_row[board])
+    reach, value = rows.opponent_reach, rows.value
+    base, player = walk.block[block], walk.player
+    for i in range(walk.leaf_range[block, 2], walk.leaf_range[block, 3]):
+        node = walk.leaf[i]
+        row, to = uint64(walk.opponent_row[node]), uint64(node - base)
+        pot = value.dtype.type(pots[node])
+        if player == 0:
+            add_equity_of_hands(equity, at, reach, row, pot, value, to)
+        else:
+            add_equity_against_hands(equity, at, reach, row, pot, value, to)
 
 
 @noinline_kernel
 def evaluate_leaves(walk, scratch, rows, block, board):
-    """Set the values of the showdowns and folds of a block."""
-    leaf, opponent_row, payoff = walk.leaf, walk.opponent_row, walk.payoff
+    """Set the values of the showdowns, folds and run-outs of a block."""
     order, rank, cards, same = walk.order, walk.strength, walk.cards, walk.same_hand
     opposite, opposite_rank = walk.opponent_order, walk.opponent_strength
-    opposite_cards, opponent, value = walk.opponent_cards, rows.opponent_reach, rows.value
-    reach, out, sums, amount = (
-        scratch.leaf_reach,
-        scratch.leaf_values,
-        scratch.card_sums,
-        scratch.leaf_payoff,
-    )
+    opposite_cards, lanes, payoff = walk.opponent_cards, walk.leaf_lane, walk.payoff
+    leaf_reach, weaker, mass = scratch.leaf_reach, scratch.leaf_weaker, scratch.leaf_mass
+    sums, square, value = scratch.card_sums, scratch.square, rows.value
     live = (walk.live_offset[board], walk.live_offset[board + 1])
     against = (walk.opponent_live_offset[board], walk.opponent_live_offset[board + 1])
     size, other_size = uint64(walk.sizes[0]), uint64(walk.sizes[1])
-    base, first_fold, end = walk.block[block], walk.leaf_range[block, 1], walk.leaf_range[block, 2]
-    for first in range(walk.leaf_range[block, 0], end, NUM_LANES):
-        last = min(first + NUM_LANES, end)
-        clear(amount)
-        for k in range(uint64(last - first)):
-            node = leaf[uint64(first) + k]
-            row = uint64(opponent_row[node])
-            for h in range(other_size):
-                reach[h, k] = opponent[row, h]
-            for j in range(uint64(4)):
-                amount[j, k] = payoff[node, j]
-        clear(out)
-        clear(sums)
-        add_values_against_all(
-            live, order, cards, same, against, opposite, opposite_cards, reach, amount, sums, out
+    leaves = (walk.leaf_range[block, 0], walk.leaf_range[block, 3])
+    start, first_fold, end = (
+        walk.lane_range[block, 0],
+        walk.lane_range[block, 1],
+        walk.lane_range[block, 2],
+    )
+    for first in range(start, end, LANES):
+        last = min(first + LANES, end)
+        load_leaf_reach(
+            walk.lane_row, first, last, other_size, rows.opponent_reach, square, leaf_reach
         )
-        if first < first_fold:
-            clear(sums)
-            add_values_against_weaker(
-                live,
-                order,
-                rank,
-                cards,
-                against,
-                opposite,
-                opposite_rank,
-                opposite_cards,
-                reach,
-                amount,
-                sums,
-                out,
-            )
-        for k in range(uint64(last - first)):
-            row = uint64(leaf[uint64(first) + k] - base)
-            for h in range(size):
-                value[row, h] = out[h, k]
+        clear(sums, uint64(sums.shape[0]))
+        clear(mass, size)
+        has_showdowns = first < first_fold
+        if has_showdowns:
+            clear(weaker, size)
+            total = sum_weaker(
+                live, order, rank, cards, same, against, opposite, opposite_rank, opposite_cards,
+                leaf_reach, sums, weaker,
+            )  # fmt: skip
+        else:
+            total = sum_all(against, opposite, opposite_cards, leaf_reach, sums)
+        for i in range(uint64(live[0]), uint64(live[1])):
+            o = uint64(order[i])
+            x = compatible_sum(sums, cards, o, total)
+            x = x + load(leaf_reach, uint64(same[o]) * WIDTH, all_lanes(), mass.dtype.type(0))
+            store(mass, o * WIDTH, all_lanes(), x)
+        set_leaf_values(
+            leaves, lanes, payoff, walk.block[block], first - start, size, has_showdowns, mass,
+            weaker, square, value,
+        )  # fmt: skip
+    if walk.leaf_range[block, 2] < walk.leaf_range[block, 3]:
+        add_runouts(walk, rows, block, board)
 
 
 @kernel
@@ -215,7 +290,7 @@ def walk_middle_street(walk, tables, scratch, block, board, mode, rounding):
     descend(walk, tables, scratch, rows, block, board, mode)
     evaluate_leaves(walk, scratch, rows, block, board)
     base = walk.block[block]
-    for i in range(walk.leaf_range[block, 2], walk.leaf_range[block, 3]):
+    for i in range(walk.leaf_range[block, 3], walk.leaf_range[block, 4]):
         node = walk.leaf[i]
         row = uint64(node - base)
         rows.value[row] = 0.0
@@ -232,11 +307,11 @@ def walk_middle_street(walk, tables, scratch, block, board, mode, rounding):
 @noinline_kernel
 def walk_after_card(walk, tables, scratch, top, block, board, mode, rounding, out):
     """Set `out` [deals of the block, hands] to the values after the deal that leads to `board`."""
-    first = walk.leaf_range[block, 2]
-    for i in range(first, walk.leaf_range[block, 3]):
+    first = walk.leaf_range[block, 3]
+    for i in range(first, walk.leaf_range[block, 4]):
         node = walk.leaf[i]
         below = walk.next_block[node]
-        if walk.leaf_range[below, 2] < walk.leaf_range[below, 3]:
+        if walk.leaf_range[below, 3] < walk.leaf_range[below, 4]:
             set_reach_after_deal(walk, top, node, board, scratch.upper)
             walk_middle_street(walk, tables, scratch, below, board, mode, rounding)
             out[i - first] = scratch.upper.value[0]
@@ -244,6 +319,44 @@ def walk_after_card(walk, tables, scratch, top, block, board, mode, rounding, ou
             set_reach_after_deal(walk, top, node, board, scratch.lower)
             walk_last_street(walk, tables, scratch, scratch.lower, below, board, mode, rounding)
             out[i - first] = scratch.lower.value[0]
+
+
+@noinline_kernel
+def walk_after_cards(walk, tables, scratch, top, block, boards, mode, rounding, out):
+    """Do `walk_after_card` for the boards `boards[0]` to `boards[1]` - 1 of the next street.
+
+    `out` [boards, deals of the block, hands] has the values of all boards of that street. One call
+    walks several boards because a call from Python takes 25 us, as long as a small block.
+    """
+    first = walk.next_boards[0]
+    for board in range(boards[0], boards[1]):
+        walk_after_card(
+            walk, tables, scratch, top, block, board, mode, rounding, out[board - first]
+        )
+
+
+@noinline_kernel
+def iterate_last_street(walks, tables, scratches, tops, rounding, mode, factors, decays, weights):
+    """Run iterations on a tree of one block, both players in turn.
+
+    Args:
+        walks: by player, and so are `scratches` and `tops`. The caller sets the first rows of
+            reach.
+        tables: its factors are overwritten.
+        rounding: see `value_tolerance`.
+        mode: MODE_LEARN.
+        factors: [T, 3] discounts of each iteration.
+        decays: [T, K] factors of the averages so far.
+        weights: [T, K] weights of the current policy.
+    """
+    for t in range(factors.shape[0]):
+        for k in range(factors.shape[1]):
+            tables.discounts[k] = factors[t, k]
+        for k in range(decays.shape[1]):
+            tables.sum_decay[k] = decays[t, k]
+            tables.sum_weight[k] = weights[t, k]
+        walk_last_street(walks[0], tables, scratches[0], tops[0], 0, 0, mode, rounding)
+        walk_last_street(walks[1], tables, scratches[1], tops[1], 0, 0, mode, rounding)
 
 
 @noinline_kernel
@@ -256,8 +369,8 @@ def descend_first_block(walk, tables, scratch, top, block, board, mode):
 @noinline_kernel
 def ascend_first_block(walk, tables, scratch, top, block, board, mode, rounding, after):
     """Walk up the first block with the values `after` [boards, deals, hands] of its deals."""
-    base, first = walk.block[block], walk.leaf_range[block, 2]
-    for i in range(first, walk.leaf_range[block, 3]):
+    base, first = walk.block[block], walk.leaf_range[block, 3]
+    for i in range(first, walk.leaf_range[block, 4]):
         row = uint64(walk.leaf[i] - base)
         top.value[row] = 0.0
         for child in range(walk.next_boards[board], walk.next_boards[board + 1]):

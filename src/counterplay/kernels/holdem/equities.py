@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import uint64
 
 from counterplay.kernels.holdem.deal_walk import sort_hands
 from counterplay.kernels.holdem.hand_strength import CARD_BIT, board_strengths
@@ -46,6 +47,24 @@ def score_showdowns(
             out[o, 0] += 0.5 * (less - weaker[a] - weaker[b] + twice)
             out[o, 1] += total - by_card[a] - by_card[b] + twice
         i = k
+
+
+@noinline_kernel
+def add_pair_equity(strength, other_strength, weight, out):
+    """Add to `out` [n, m] the weight of each pair that wins on a board, and half of it at ties.
+
+    Hands of strength -1 are blocked by the board; no pair with one of them gets anything.
+    """
+    real = out.dtype.type
+    zero, full, half = real(0), real(weight), real(0.5 * weight)
+    for i in range(uint64(out.shape[0])):
+        own = strength[i]
+        if own < 0:
+            continue
+        for j in range(uint64(out.shape[1])):
+            other = other_strength[j]
+            won = full if own > other else (half if own == other else zero)
+            out[i, j] += won if other >= 0 else zero
 
 
 @noinline_kernel

@@ -16,11 +16,43 @@ from numpy import uint64
 
 from counterplay.kernels.runtime.jit import fma_kernel as kernel
 from counterplay.kernels.runtime.jit import noinline_kernel
+from counterplay.kernels.runtime.lanes import (
+    LANES,
+    all_lanes,
+    any_lane,
+    fill,
+    first_lanes,
+    largest_lane,
+    load,
+    select,
+    store,
+)
 
 FOLD, SHOWDOWN, DEAL = 2, 3, 4  # as in `arenas.holdem.betting`
 MODE_LEARN, MODE_BEST, MODE_MEAN = 0, 1, 2  # update regrets; best responses; values of the policy
 INT16_MAX = 32767.0  # largest signed number of 16 bits
-ZERO, ONE = np.uint64(0), np.uint64(1)
+ZERO, ONE, WIDTH = np.uint64(0), np.uint64(1), np.uint64(LANES)
+
+
+@kernel
+def positive(x):
+    """Return the positive part of lanes."""
+    zero = x - x
+    return select(x > zero, x, zero)
+
+
+@kernel
+def magnitude(x):
+    """Return the absolute values of lanes."""
+    zero = x - x
+    return select(x < zero, zero - x, x)
+
+
+@kernel
+def round_lanes(x, half):
+    """Return lanes that are cut off to the nearest integers."""
+    zero = x - x
+    return select(x > zero, x + half, x - half)
 
 
 @kernel
@@ -55,36 +87,141 @@ def normalise_positive(table, start, count, size, total, row, policy):
 
 
 @kernel
+def override_policy_lanes(table, at, count, size, wanted, row, policy, h, mask):
+    """Do `override_policy` for 16 hands."""
+    like = policy.dtype.type(0)
+    zero, width = fill(like), uint64(policy.shape[1])
+    is_wanted = load(wanted, uint64(wanted.shape[1]) + h, mask, like) > zero
+    if any_lane(is_wanted):
+        total = zero
+        for a in range(count):
+            total = total + positive(load(table, at + a * size + h, mask, like))
+        is_set = total > zero
+        for a in range(count):
+            x = positive(load(table, at + a * size + h, mask, like)) / total
+            before = load(policy, (row + a) * width + h, mask, like)
+            after = select(is_wanted, select(is_set, x, before), before)
+            store(policy, (row + a) * width + h, mask, after)
+
+
+@kernel
 def override_policy(table, start, count, size, wanted, row, policy):
     """Set `policy` to the normalised piece at hands with `wanted[1] > 0` and a positive sum."""
-    real = policy.dtype.type
-    zero = real(0)
-    for h in range(size):
-        if wanted[ONE, h] > zero:
-            total = zero
-            for a in range(count):
-                total += max(real(table[start + a * size + h]), zero)
-            if total > zero:
-                for a in range(count):
-                    x = max(real(table[start + a * size + h]), zero)
-                    policy[row + a, h] = x / total
+    whole = size - size % WIDTH
+    for h in range(ZERO, whole, WIDTH):
+        override_policy_lanes(
+            table, start, count, size, wanted, row, policy, uint64(h), all_lanes()
+        )
+    if whole < size:
+        rest = first_lanes(size - whole)
+        override_policy_lanes(table, start, count, size, wanted, row, policy, whole, rest)
 
 
 @kernel
 def quantise(values, length, table, start, scales, piece):
     """Write a piece to `table` in 16 bits, and its scale to `scales`."""
     real = values.dtype.type
-    largest = real(0)
-    for i in range(length):
-        largest = max(largest, abs(values[i]))
+    like, largest_lanes, whole = real(0), fill(real(0)), length - length % WIDTH
+    rest = first_lanes(length - whole)
+    for i in range(ZERO, whole, WIDTH):
+        x = magnitude(load(values, i, all_lanes(), like))
+        largest_lanes = select(x > largest_lanes, x, largest_lanes)
+    x = magnitude(load(values, whole, rest, like))
+    largest_lanes = select(x > largest_lanes, x, largest_lanes)
+    largest = largest_lane(largest_lanes)
     factor = real(INT16_MAX) / largest
     if not factor < real(np.inf):  # all zeros, or too small to be scaled
         factor = largest = real(0)
     scales[piece] = largest / real(INT16_MAX)
-    half = real(0.5)
-    for i in range(length):
-        x = values[i] * factor
-        table[start + i] = np.int16(x + half if x > real(0) else x - half)
+    scale, half = fill(factor), fill(real(0.5))
+    for i in range(ZERO, whole, WIDTH):
+        x = load(values, i, all_lanes(), like) * scale
+        store(table, start + i, all_lanes(), round_lanes(x, half))
+    store(table, start + whole, rest, round_lanes(load(values, whole, rest, like) * scale, half))
+
+
+@kernel
+def normalise_lanes(table, start, count, size, reach, h, mask):
+    """Return factor and offset of 16 hands: a policy is factor * positive part + offset.
+
+    The offset is not zero at hands whose positive parts are all zero; see `normalise_positive`.
+    """
+    real = reach.dtype.type
+    like, zero, total = real(0), fill(real(0)), fill(real(0))
+    for a in range(count):
+        total = total + positive(load(table, start + a * size + h, mask, like))
+    inverse = fill(real(1)) / total
+    is_positive = inverse < fill(real(np.inf))
+    uniform = fill(real(1) / real(count))
+    return select(is_positive, inverse, zero), select(is_positive, zero, uniform)
+
+
+@kernel
+def multiply_opponent_lanes(table, start, count, size, above, row, reach, h, mask):
+    """Set the opponent's reach of a node's children at 16 hands to that above times the policy.
+
+    Returns True if a hand with positive reach has a policy that is uniform for want of another.
+    """
+    like, width = reach.dtype.type(0), uint64(reach.shape[1])
+    factor, offset = normalise_lanes(table, start, count, size, reach, h, mask)
+    before = load(reach, above * width + h, mask, like)
+    for a in range(count):
+        x = positive(load(table, start + a * size + h, mask, like))
+        store(reach, (row + a) * width + h, mask, before * (x * factor + offset))
+    return any_lane(before * offset > fill(like))
+
+
+@kernel
+def multiply_opponent(table, start, count, size, above, row, reach):
+    """Set the opponent's reach of a node's children; see `multiply_opponent_lanes`."""
+    whole, is_missing = size - size % WIDTH, False
+    for h in range(ZERO, whole, WIDTH):
+        is_missing |= multiply_opponent_lanes(
+            table, start, count, size, above, row, reach, uint64(h), all_lanes()
+        )
+    if whole < size:
+        rest = first_lanes(size - whole)
+        is_missing |= multiply_opponent_lanes(
+            table, start, count, size, above, row, reach, whole, rest
+        )
+    return is_missing
+
+
+@kernel
+def act_lanes(table, start, count, size, above, row, policy, reach, averages, h, mask):
+    """Do `act` for 16 hands."""
+    k, decay, weight, sums = averages
+    like, width = reach.dtype.type(0), uint64(reach.shape[1])
+    policy_width, length = uint64(policy.shape[1]), uint64(sums.shape[1])
+    factor, offset = normalise_lanes(table, start, count, size, reach, h, mask)
+    before = load(reach, above * width + h, mask, like)
+    decay_lanes, weight_lanes = fill(decay), fill(weight)
+    for a in range(count):
+        x = positive(load(table, start + a * size + h, mask, like)) * factor + offset
+        after = before * x
+        store(policy, (row + a) * policy_width + h, mask, x)
+        store(reach, (row + a) * width + h, mask, after)
+        if length:
+            at = k * length + start + a * size + h
+            total = load(sums, at, mask, like) * decay_lanes
+            store(sums, at, mask, total + weight_lanes * after)
+
+
+@kernel
+def act(table, start, count, size, above, row, policy, reach, averages):
+    """Set policy and own reach of a node's children, and add the reach to one average.
+
+    `averages` has the number of the average, its decay and weight, and the sums [K, S]; if these
+    are empty, nothing is added.
+    """
+    whole = size - size % WIDTH
+    for h in range(ZERO, whole, WIDTH):
+        act_lanes(
+            table, start, count, size, above, row, policy, reach, averages, uint64(h), all_lanes()
+        )
+    if whole < size:
+        rest = first_lanes(size - whole)
+        act_lanes(table, start, count, size, above, row, policy, reach, averages, whole, rest)
 
 
 @kernel
@@ -129,25 +266,38 @@ def descend(walk, tables, scratch, rows, block, board, mode):
     total, fresh = scratch.hand_total, scratch.piece
     real = policy.dtype.type
     base = walk.block[block]
+    is_fused = sum_weights.size == 1 and scales.size == 0
     for node in range(base, walk.block[block + 1]):
         if kind[node] >= FOLD:
             continue
         mine = kind[node] == player
+        is_locked = lock_offset.size > 0 and lock_offset[pieces[node] + board] >= 0
+        if mine and mode == MODE_BEST and not is_locked:
+            continue
         row, count = uint64(first_child[node] - base), uint64(counts[node])
         size = uint64(sizes[0 if mine else 1])
         start = uint64(starts[node] + board * strides[node])
+        above = uint64(own_row[node] if mine else opponent_row[node])
+        if not mine and not is_locked:
+            is_missing = multiply_opponent(weights, start, count, size, above, row, opponent)
+            if not (is_missing and fallback.size):
+                continue
+        elif mine and mode == MODE_LEARN and is_fused and not is_locked:
+            averages = (ZERO, real(decays[0]), real(sum_weights[0]), sums)
+            act(weights, start, count, size, above, row, policy, own_reach, averages)
+            continue
         missing = normalise_positive(weights, start, count, size, total, row, policy)
         if missing and fallback.size:
             override_policy(fallback, start, count, size, total, row, policy)
-        if lock_offset.size and lock_offset[pieces[node] + board] >= 0:
+        if is_locked:
             for h in range(size):
                 total[ONE, h] = real(1)
             at = uint64(lock_offset[pieces[node] + board])
             override_policy(lock, at, count, size, total, row, policy)
         if not mine:
-            multiply_reach(uint64(opponent_row[node]), row, count, size, policy, opponent)
+            multiply_reach(above, row, count, size, policy, opponent)
         elif mode == MODE_LEARN:
-            multiply_reach(uint64(own_row[node]), row, count, size, policy, own_reach)
+            multiply_reach(above, row, count, size, policy, own_reach)
             for k in range(sum_weights.size):
                 decay, weight = real(decays[k]), real(sum_weights[k])
                 if scales.size:
@@ -162,32 +312,49 @@ def descend(walk, tables, scratch, rows, block, board, mode):
 
 
 @kernel
-def update_regrets(start, row, first, count, size, discounts, tolerance, value, regret):
-    """Add a node's instant regrets, value(action) - value(node), and discount the sums."""
-    zero, up, down = discounts[0] - discounts[0], discounts[0], discounts[1]
+def learn_lanes(
+    start, row, first, count, size, discounts, tolerance, policy, value, scale, table, target, h,
+    mask,
+):  # fmt: skip
+    """Do `learn` for 16 hands."""
+    at, regret = start
+    like, width, policy_width = value.dtype.type(0), uint64(value.shape[1]), uint64(policy.shape[1])
+    zero, tiny = fill(like), fill(tolerance)
+    up, down, factor = fill(discounts[0]), fill(discounts[1]), fill(scale)
+    mean = zero
     for a in range(count):
-        at, of = start + a * size, first + a
-        for h in range(size):
-            gain = value[of, h] - value[row, h]
-            x = regret[at + h] + (gain if abs(gain) > tolerance else zero)
-            x *= up if x > zero else down
-            regret[at + h] = x if abs(x) > tolerance else zero
+        share = load(policy, (first + a) * policy_width + h, mask, like)
+        mean = mean + share * load(value, (first + a) * width + h, mask, like)
+    store(value, row * width + h, mask, mean)
+    for a in range(count):
+        gain = load(value, (first + a) * width + h, mask, like) - mean
+        x = load(table, at + a * size + h, mask, like) * factor
+        x = x + select(magnitude(gain) > tiny, gain, zero)
+        x = x * select(x > zero, up, down)
+        x = select(magnitude(x) > tiny, x, zero)
+        store(target, regret + a * size + h, mask, x)
 
 
 @kernel
-def update_packed_regrets(
-    start, row, first, count, size, discounts, tolerance, value, scale, regret, fresh
+def learn(
+    start, row, first, count, size, discounts, tolerance, policy, value, scale, table, target
 ):
-    """`update_regrets` for regrets of 16 bits; writes the result to `fresh`."""
-    zero, up, down = discounts[0] - discounts[0], discounts[0], discounts[1]
-    real = value.dtype.type
-    for a in range(count):
-        at, of = start + a * size, first + a
-        for h in range(size):
-            gain = value[of, h] - value[row, h]
-            x = real(regret[at + h]) * scale + (gain if abs(gain) > tolerance else zero)
-            x *= up if x > zero else down
-            fresh[a * size + h] = x if abs(x) > tolerance else zero
+    """Set a node's values; add its instant regrets, value(action) - value(node), and discount.
+
+    `start` has the start of the node's piece in `table`, where the regrets are divided by `scale`,
+    and in `target`, where the new regrets go.
+    """
+    whole = size - size % WIDTH
+    for h in range(ZERO, whole, WIDTH):
+        learn_lanes(
+            start, row, first, count, size, discounts, tolerance, policy, value, scale, table,
+            target, uint64(h), all_lanes(),
+        )  # fmt: skip
+    if whole < size:
+        learn_lanes(
+            start, row, first, count, size, discounts, tolerance, policy, value, scale, table,
+            target, whole, first_lanes(size - whole),
+        )  # fmt: skip
 
 
 @kernel
@@ -208,13 +375,23 @@ def predict_regrets(
 
 
 @kernel
+def sum_children_lanes(first, count, row, value, h, mask):
+    """Do `sum_children` for 16 hands."""
+    like, width = value.dtype.type(0), uint64(value.shape[1])
+    total = load(value, first * width + h, mask, like)
+    for a in range(ONE, count):
+        total = total + load(value, (first + a) * width + h, mask, like)
+    store(value, row * width + h, mask, total)
+
+
+@kernel
 def sum_children(first, count, size, row, value):
     """Set a row of values to the sum over the children."""
-    for h in range(size):
-        value[row, h] = value[first, h]
-    for a in range(ONE, count):
-        for h in range(size):
-            value[row, h] += value[first + a, h]
+    whole = size - size % WIDTH
+    for h in range(ZERO, whole, WIDTH):
+        sum_children_lanes(first, count, row, value, uint64(h), all_lanes())
+    if whole < size:
+        sum_children_lanes(first, count, row, value, whole, first_lanes(size - whole))
 
 
 @kernel
@@ -273,20 +450,23 @@ def ascend(walk, tables, scratch, rows, block, board, mode, tolerance):
             if lock_offset.size and lock_offset[piece] >= 0:
                 at = uint64(lock_offset[piece])
                 apply_lock_values(lock, at, first, count, size, row, policy, value)
-        else:
+        elif mode == MODE_MEAN:
             average_children(first, count, size, row, policy, value)
         if kind[node] != player or mode != MODE_LEARN:
             continue
         scale = real(1)
         if scales.size:
-            scale = real(scales[piece])
-            update_packed_regrets(
-                start, row, first, count, size, discounts, tolerance, value, scale, regret, fresh
-            )
+            learn(
+                (start, ZERO), row, first, count, size, discounts, tolerance, policy, value,
+                real(scales[piece]), regret, fresh,
+            )  # fmt: skip
             quantise(fresh, count * size, regret, start, scales, piece)
             scale = real(scales[piece])
         else:
-            update_regrets(start, row, first, count, size, discounts, tolerance, value, regret)
+            learn(
+                (start, start), row, first, count, size, discounts, tolerance, policy, value,
+                scale, regret, regret,
+            )  # fmt: skip
         if discounts[2] != real(0):
             predict_regrets(
                 start, row, first, count, size, discounts, tolerance, value, scale, regret, fresh

@@ -28,8 +28,14 @@ class HoldemWalk(NamedTuple):
     own_row: Any  # [N] row of the block with the own reach of the node
     opponent_row: Any  # [N] row of the block with the opponent's reach of the node
     block: Any  # [B + 1] first node
-    leaf: Any  # nodes of showdowns, folds and deals, block by block
-    leaf_range: Any  # [B, 4] first showdown, fold and deal in `leaf`, and the end
+    leaf: Any  # nodes of showdowns, folds, run-outs and deals, block by block
+    leaf_range: Any  # [B, 5] first showdown, fold, run-out and deal in `leaf`, and the end
+    leaf_lane: Any  # [., 2] node and lane of each leaf, as long as `leaf`
+    lane_row: Any  # row of `opponent_reach` of each lane, block by block
+    lane_range: Any  # [B, 3] first lane with a showdown, first without, and the end
+    runout_pot: Any  # [N] pot of run-outs, negative in walks of player 1; `payoff` has the rest
+    equity: Any  # [., hands of player 0, hands of player 1] equity of player 0; 0 if incompatible
+    equity_row: Any  # [G] index of the board in `equity`, or -1
     card: Any  # [G] card dealt last
     next_boards: Any  # [G + 1] first board that extends this one
     chance: Any  # [G] probability of the card dealt last
@@ -95,7 +101,8 @@ class StreetScratch(NamedTuple):
     lower: StreetRows
     piece: Any  # [actions x hands]
     hand_total: Any  # [2, hands]
-    leaf_reach: Any  # [opponent's hands + 1, 8] reach at eight leaves; the last row is zero
-    leaf_values: Any  # [hands, 8]
-    card_sums: Any  # [53, 8] reach by card, then the total
-    leaf_payoff: Any  # [4, 8]
+    leaf_reach: Any  # [opponent's hands + 1, 16] reach at leaves; the last row is zero
+    leaf_mass: Any  # [hands, 16] reach of all compatible hands
+    leaf_weaker: Any  # [hands, 16] reach of weaker ones, plus that of not stronger ones
+    card_sums: Any  # [52, 16] reach by card
+    square: Any  # [32, 16]

@@ -76,6 +76,7 @@ def keeps_compiled(kernel: Any) -> bool:
 
 no_alloc_kernel = partial(kernel, no_alloc=True)
 fma_kernel = partial(kernel, fastmath={"contract"})  # allows fused multiply-add
+sum_kernel = partial(kernel, fastmath={"contract", "reassoc"})  # sums in any order
 fma_row_kernel = partial(fma_kernel, no_alloc=True)  # called in inner loops of the others
 fma_call_kernel = partial(fma_kernel, copy_source=True)  # calls others in turn
 outlined_row_kernel = partial(fma_row_kernel, inline=False)  # called rarely
