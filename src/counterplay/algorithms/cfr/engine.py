@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from counterplay.core.arena import (
     Floats,
     SequenceArena,
     SequenceForm,
+    SweepForm,
     has_imperfect_recall,
     has_vectors,
 )
@@ -165,7 +166,7 @@ def new_memory(arena: SequenceArena, num_averages: int = 1) -> RegretMemory:
     )
     policy, form = form_policy(arena, memory), arena.form
     if isinstance(form, SequenceForm):
-        form, policy = arena.sweep_form, policy.view()
+        form, policy = sweep_form(arena), policy.view()
         policy.flags.writeable = False  # the array type of judgements, so that one compilation does
         sweeps.multiply_groups(form, 0, len(form.group), policy, memory.reach)
     else:
@@ -201,7 +202,7 @@ def iterate(
         run = learner.run_alternating if alternating else learner.run_simultaneous
         assert run is not None
         arrays = (memory.reach, memory.cf_value, memory.regret, memory.policy, memory.policy_sum)
-        run(arena.sweep_form, factors, weights, *arrays)
+        run(sweep_form(arena), factors, weights, *arrays)
     else:
         for row, weight in zip(factors[0].tolist(), weights, strict=True):
             for player in range(arena.num_players):
@@ -218,6 +219,12 @@ def iterate(
     return memory
 
 
+def sweep_form(arena: SequenceArena) -> SweepForm:
+    """Return the form that sweeps read, which arenas have whose `form` is a `SequenceForm`."""
+    form: SweepForm = cast(Any, arena).sweep_form
+    return form
+
+
 def compute_instant_regrets(
     arena: SequenceArena, memory: RegretMemory, player: int, reach: Floats
 ) -> None:
@@ -229,7 +236,7 @@ def compute_instant_regrets(
         for parts in reversed(levels):
             run_in_threads(lambda a, b: sweeps.backward_regret(form, a, b, policy, cf_value), parts)
         return
-    grouped = arena.sweep_form
+    grouped = sweep_form(arena)
     for parts in reversed(levels):
         ranges = np.searchsorted(grouped.group[:, 0], parts).tolist()
         run_in_threads(lambda a, b: sweeps.subtract_values(grouped, a, b, policy, cf_value), ranges)

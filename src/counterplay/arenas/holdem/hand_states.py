@@ -62,7 +62,7 @@ class HandStates:
             states[first] = self._deal(game.initial_state() if parent < 0 else states[parent])
             for number in range(first, betting.block_starts[block + 1]):
                 node, state = betting.nodes[number], states[number]
-                if node.kind < FOLD:
+                if state is not None and node.kind < FOLD:
                     for k, action in enumerate(game.actions(state)):
                         states[node.first_child + k] = game.next_state(state, action)
         for number, node in enumerate(betting.nodes):

@@ -419,7 +419,7 @@ class PublicChanceSampler:
 
         def fields(player: int) -> dict[str, Any]:
             payoffs = leaf_payoffs(betting, player)
-            arrays = betting_arrays(betting, self._layout, payoffs, player)
+            arrays = betting_arrays(betting, self._layout, payoffs, player, {})
             return {name: arrays[name] for name in ("start", "stride", "piece_index")}
 
         return fields(0), fields(1)
