@@ -9,7 +9,7 @@ import counterplay as cp
 from counterplay.arenas.tree import payoff_tiles
 from counterplay.arenas.tree.payoff_tiles import find_payoff_tiles
 from counterplay.core.arena import group_infosets
-from counterplay.kernels.runtime import simd
+from counterplay.kernels.runtime import tile_product
 from counterplay.kernels.sequence_form import sweeps
 
 GAMES = ["leduc_poker", "liars_dice(dice_sides=3)", "kuhn_poker", "goofspiel(num_cards=3)"]
@@ -92,5 +92,5 @@ def test_plain_python_multiplies_tiles_alike():
     for t in range(form.tile_matrix.size):
         first, last = form.tile_offset[t : t + 2]
         columns = (form.matrix, form.tile_matrix[t], form.tile_column, first, last)
-        simd._python_multiply_tile(*columns, reach, form.tile_sequence, t, plain)
+        tile_product._python_multiply_tile(*columns, reach, form.tile_sequence, t, plain)
     np.testing.assert_allclose(compiled, plain, rtol=1e-14)
