@@ -224,7 +224,7 @@ class CutSubgames(StreetSubgames):
             walk, level, next_blocks = walks[street], list[_Visit](), list[tuple[int, int]]()
             for block, board in below:
                 deals = []
-                for leaf in range(walk.leaf_range[block, 2], walk.leaf_range[block, 3]):
+                for leaf in range(walk.leaf_range[block, 3], walk.leaf_range[block, 4]):
                     node = int(walk.leaf[leaf])
                     next_block = int(walk.next_block[node])
                     first, last = arena.street_boards[street].next_boards[board : board + 2]

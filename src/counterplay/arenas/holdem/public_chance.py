@@ -120,7 +120,7 @@ class PublicChanceSampler:
         betting, decisions, players, line_of_child = self.arena.betting, [], [], dict[int, int]()
         line_player, previous, deal, num_lines = [], [], [], 0
         walk = self.arena.walks[0][0]
-        deals = walk.leaf[walk.leaf_range[0, 2] : walk.leaf_range[0, 3]].tolist()
+        deals = walk.leaf[walk.leaf_range[0, 3] : walk.leaf_range[0, 4]].tolist()
         for number, node in enumerate(betting.nodes):
             if node.kind >= FOLD or node.state.street != street:
                 continue
@@ -152,7 +152,7 @@ class PublicChanceSampler:
     def _deals(self) -> Ints:
         """The deals at the end of the first round, as nodes."""
         walk = self.arena.walks[0][0]
-        return walk.leaf[walk.leaf_range[0, 2] : walk.leaf_range[0, 3]]
+        return walk.leaf[walk.leaf_range[0, 3] : walk.leaf_range[0, 4]]
 
     @property
     def num_deals(self) -> int:
