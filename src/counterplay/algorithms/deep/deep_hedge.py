@@ -216,8 +216,8 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
         average_state = averages.add_policies(self, state.averages, graph, t, nets, make_table, key)
         return state._replace(averages=average_state)
 
-    @property  # type: ignore[misc]  # derived, not a setting
-    def num_episodes(self) -> int:
+    @property
+    def num_episodes(self) -> int:  # type: ignore[override]  # derived, not a setting
         """Number of episodes of a player's part of an iteration."""
         return self.num_baseline_updates * self.num_baseline_traversals + self.num_traversals
 

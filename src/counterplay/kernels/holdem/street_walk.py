@@ -437,6 +437,7 @@ def ascend(walk, tables, scratch, rows, block, board, mode, tolerance):
     weights, weights_scale = tables.policy_weights, tables.policy_weights_scale
     base, size, real = walk.block[block], uint64(walk.sizes[0]), value.dtype.type
     discounts = (real(tables.discounts[0]), real(tables.discounts[1]), real(tables.discounts[2]))
+    tiny = real(tolerance)
     for node in range(walk.block[block + 1] - 1, base - 1, -1):
         if kind[node] >= FOLD:
             continue
@@ -457,19 +458,19 @@ def ascend(walk, tables, scratch, rows, block, board, mode, tolerance):
         scale = real(1)
         if scales.size:
             learn(
-                (start, ZERO), row, first, count, size, discounts, tolerance, policy, value,
+                (start, ZERO), row, first, count, size, discounts, tiny, policy, value,
                 real(scales[piece]), regret, fresh,
             )  # fmt: skip
             quantise(fresh, count * size, regret, start, scales, piece)
             scale = real(scales[piece])
         else:
             learn(
-                (start, start), row, first, count, size, discounts, tolerance, policy, value,
+                (start, start), row, first, count, size, discounts, tiny, policy, value,
                 scale, regret, regret,
             )  # fmt: skip
         if discounts[2] != real(0):
             predict_regrets(
-                start, row, first, count, size, discounts, tolerance, value, scale, regret, fresh
+                start, row, first, count, size, discounts, tiny, value, scale, regret, fresh
             )
             if scales.size:
                 quantise(fresh, count * size, weights, start, weights_scale, piece)

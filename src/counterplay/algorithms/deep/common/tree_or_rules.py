@@ -88,7 +88,6 @@ class EncodingConfig:
         encode_game(arena.game, self.encoding)
 
 
-@settings(kw_only=True)
 class JaxAlgorithmOnTreeOrRules(EncodingConfig, JaxAlgorithm):
     """Adapter for algorithms that learn from episodes, on a tree or on rules."""
 
@@ -246,7 +245,9 @@ def check_utilities_differ(arena: Any) -> None:
     """
     if isinstance(arena, (TreeArena, ResponseArena)):
         return
-    utility = env_from_arena(arena).random_episode_utilities
+    env = env_from_arena(arena)
+    _ = env.some_decision  # raises GameError if no player acts
+    utility = env.random_episode_utilities
     if not np.ptp(utility, axis=0).any():
         raise ConfigError(
             "networks have nothing to learn: each player's utility is the same in "
