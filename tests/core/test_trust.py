@@ -560,7 +560,7 @@ def test_pools_need_no_rules(honest_folder):
 MAY_LOAD = {  # modules that take specs from the user, or pass on what was checked
     "load_game": {"registry.py", "arenas/tree/build.py", "experiment/saved_policies.py"}
     | {"experiment/config.py", "core/policy.py", "arenas/rules.py", "matrix/analysis.py"}
-    | {f"cli/{name}.py" for name in ("match", "solve", "inspect", "draw", "bounds")}
+    | {f"cli/{name}.py" for name in ("options", "solve", "inspect", "draw")}
     | {f"cli/{name}.py" for name in ("concepts", "evaluate")}
     | {f"cli/{name}.py" for name in ("play", "convert", "spot", "trace")}
     | {"experiment/algorithm_checks.py", "interop/gymnasium_registration.py"}
