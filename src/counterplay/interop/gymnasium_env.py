@@ -115,8 +115,8 @@ class AgentJudgement:
 
     @property
     def gap(self) -> float:
-        """The value that a best response gains over the agent."""
-        return self.best_value - self.value
+        """The value that a best response gains over the agent, never negative by rounding."""
+        return max(self.best_value - self.value, 0.0)
 
 
 def judge_agent(env: BestResponseEnv, agent: AgentFunction) -> AgentJudgement:
