@@ -266,7 +266,7 @@ def descend(walk, tables, scratch, rows, block, board, mode):
     total, fresh = scratch.hand_total, scratch.piece
     real = policy.dtype.type
     base = walk.block[block]
-    is_fused = sum_weights.size == 1 and scales.size == 0
+    is_fused = sum_weights.size == 1 and scales.size == 0 and fallback.size == 0
     for node in range(base, walk.block[block + 1]):
         if kind[node] >= FOLD:
             continue
