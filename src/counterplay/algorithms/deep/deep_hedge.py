@@ -217,7 +217,7 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
         return state._replace(averages=average_state)
 
     @property
-    def num_episodes(self) -> int:  # type: ignore[override]  # derived, not a setting
+    def num_episodes(self) -> int:
         """Number of episodes of a player's part of an iteration."""
         return self.num_baseline_updates * self.num_baseline_traversals + self.num_traversals
 

@@ -88,11 +88,16 @@ class EncodingConfig:
         encode_game(arena.game, self.encoding)
 
 
+@settings(kw_only=True)
 class JaxAlgorithmOnTreeOrRules(EncodingConfig, JaxAlgorithm):
     """Adapter for algorithms that learn from episodes, on a tree or on rules."""
 
     runs_on: ClassVar[tuple[str, ...]] = ("tree", "episodes", "rules")
-    num_episodes: int
+
+    @property
+    def num_episodes(self) -> int:
+        """Number of episodes of an iteration, which most algorithms have as a setting."""
+        raise NotImplementedError
 
     def actor_params(self, state: Any) -> Any:
         """Return the networks that act."""
