@@ -13,15 +13,14 @@ so that an interrupted command continues after the last checkpoint, match or res
 from __future__ import annotations
 
 import argparse
-import pickle
 import time
 from pathlib import Path
 from typing import Any
 
 import counterplay as cp
+from benchmarks.memory_files import read_memory, write_memory
 from benchmarks.result_files import append_row, load_rows
 from benchmarks.timing import first_paragraph
-from counterplay.core.state_io import flatten_memory, restore_memory
 
 FAMILY = "stratego"
 SETTINGS: dict[str, Any] = {
@@ -49,13 +48,12 @@ def train(args: argparse.Namespace) -> list[tuple[int, Any]]:
     checkpoints = [(0, algorithm.policies(arena, memory)["current"])]
     for number in range(1, args.checkpoints + 1):
         goal = args.iterations * number // args.checkpoints
-        file = args.folder / f"{args.iterations}x{args.episodes}.{args.seed}.{goal}.pickle"
+        file = args.folder / f"{args.iterations}x{args.episodes}.{args.seed}.{goal}.npz"
         if file.exists():
-            memory = restore_memory(memory, pickle.loads(file.read_bytes()))
+            memory = read_memory(file, memory)
         else:
             memory = algorithm.step(arena, memory, goal - memory.iteration)
-            args.folder.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(pickle.dumps(flatten_memory(memory)))
+            write_memory(file, memory)
             store(args, "training", goal, decisions=int(memory.nodes_touched))
         checkpoints.append((goal, algorithm.policies(arena, memory)["current"]))
     return checkpoints
