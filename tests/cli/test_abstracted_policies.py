@@ -9,10 +9,10 @@ import pytest
 
 import counterplay as cp
 from counterplay.abstraction.by_rank import ByRank
-from counterplay.abstraction.holdem_buckets import HoldemBuckets
 from counterplay.arenas.rules import load_tabular_policy
 from counterplay.experiment.saved_policies import load_policies
 from counterplay.studio.worker.policy_sources import PolicySources
+from tests.play.poker.class_buckets import use_class_buckets
 
 RULE = "by_rank(groups=('JQ','K'))"
 
@@ -133,16 +133,15 @@ def test_bounds_and_play_take_the_policy(run, policy_file):
 
 
 def test_holdem_buckets_are_matched_and_bounded(run, tmp_path, monkeypatch):
-    """The tables of all boards take minutes; here a bucket is the higher card of the hand."""
-    monkeypatch.setattr(HoldemBuckets, "hand_bucket", lambda self, hand, board: max(hand) // 4)
+    use_class_buckets(monkeypatch)
     file = tmp_path / "holdem.policy"
     solved = run(
-        *("solve", "limit_holdem", "--sampled", "--abstraction", "by_equity(num_buckets=13)"),
+        *("solve", "limit_holdem", "--sampled", "--abstraction", "by_equity(num_buckets=20)"),
         *("-a", "outcome_sampling", "-i", 50, "--save", file),
     )
     assert solved.code == 0, solved.err
     policy = load_tabular_policy(file, cp.load_game("limit_holdem"))
-    assert policy.spec == "limit_holdem with by_equity(num_buckets=13)" and len(policy) > 50
+    assert policy.spec == "limit_holdem with by_equity(num_buckets=20)" and len(policy) > 50
     answer = run("match", file, "uniform", "limit_holdem", "-e", 4, "--json")
     assert answer.code == 0, answer.err
     bound = cp.local_best_response(

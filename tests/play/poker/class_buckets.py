@@ -9,6 +9,7 @@ import pytest
 
 from counterplay.abstraction.betting_policy import BettingPolicy, betting_tables
 from counterplay.abstraction.holdem_buckets import BucketedGame, HoldemBuckets, _hand_classes
+from counterplay.core.cards import hand_index
 from counterplay.games.compiled.poker import BucketTables
 from counterplay.registry import load_abstraction, load_game
 
@@ -31,7 +32,11 @@ def use_class_buckets(patch: pytest.MonkeyPatch) -> None:
     def board_buckets(self: HoldemBuckets, board: tuple[int, ...]) -> np.ndarray:
         return class_buckets(len(board))
 
+    def hand_bucket(self: HoldemBuckets, hand: tuple[int, int], board: tuple[int, ...]) -> int:
+        return int(class_buckets(len(board))[hand_index(*hand)])
+
     patch.setattr(HoldemBuckets, "lookup_tables", lookup_tables)
+    patch.setattr(HoldemBuckets, "hand_bucket", hand_bucket)
     patch.setattr(HoldemBuckets, "board_buckets", board_buckets)
 
 
