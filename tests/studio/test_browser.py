@@ -120,7 +120,7 @@ def test_start_stop_and_resume(browser, fresh):
     field = browser.until(lambda: browser.all("textarea"))[0]
     whole = {"name": "long", "algorithm": "cfr", "game": "leduc_poker", "spec": {"max_steps": -1}}
     browser.until(lambda: field.get_attribute("value"), "the blank config")
-    field.clear()
+    field.send_keys(Keys.CONTROL, "a")  # clear() tells the page nothing, which may write it again
     field.send_keys(json.dumps(whole))
     browser.see(".problem", "spec.max_steps is -1, must be at least 1")
     label = browser.see("label.wrong", "max steps")

@@ -35,7 +35,9 @@ TURN = {
 ALL_IN_SIZES = [{"bet": "a", "raise": ""}] * 2
 FLOP = TURN | {"board": "Td9d6h", "ranges": ["QQ+", "JJ-TT"], "stacks": [60, 60]}
 FLOP["sizes"] = dict.fromkeys(("flop", "turn", "river"), ALL_IN_SIZES)
-WIDE = TURN | {"ranges": ["random", "random"]}  # takes a while to a hundredth of a percent
+WIDE = TURN | {"ranges": ["random", "random"]}
+TWO_SIZES = [{"bet": "40%,a", "raise": "50%,a"}] * 2
+LONG = WIDE | {"stacks": [600, 600], "sizes": {"turn": TWO_SIZES, "river": TWO_SIZES}}  # minutes
 
 
 def address(spot, target="1", **more):
@@ -281,7 +283,7 @@ def cell_label(browser, name):
 def test_a_solve_is_stopped_and_goes_on_in_two_tabs(browser, fresh):
     """Stopping keeps the solution so far; closing the tab and another tab lose nothing."""
     made = fresh()
-    path = address(WIDE, "0.01")
+    path = address(LONG, "0.01")
     browser.open(made, path)
     browser.see(".working dd", "% of the pot")
     first = browser.driver.current_window_handle
@@ -295,13 +297,13 @@ def test_a_solve_is_stopped_and_goes_on_in_two_tabs(browser, fresh):
     browser.until(lambda: iterations(browser) > before, "more iterations")
     browser.click(".working button", "Stop")
     browser.see("dt", "Stopped after")
-    stopped = made.post("/api/spot/node", {"spot": WIDE, "target": 0.01, "record": ""})["facts"]
+    stopped = made.post("/api/spot/node", {"spot": LONG, "target": 0.01, "record": ""})["facts"]
     assert stopped["stopped"] and stopped["iterations"] >= 10
     browser.click("button.primary", "Go on solving")
     browser.until(lambda: iterations(browser) > stopped["iterations"], "more iterations")
     browser.click(".working button", "Stop")
     browser.see("dt", "Stopped after")
-    made.post("/api/spot/end", {"spot": WIDE, "target": 0.01})
+    made.post("/api/spot/end", {"spot": LONG, "target": 0.01})
 
 
 def iterations(browser):
