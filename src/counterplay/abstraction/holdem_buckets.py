@@ -110,6 +110,7 @@ class HoldemBuckets:
     def _river_buckets(self, board: tuple[int, ...]) -> Ints:
         return self._assign_buckets(board, self.tables["centres_5"])
 
+    @lru_cache(maxsize=16)  # noqa: B019  objects are few and live as long as the program
     def lookup_tables(self, num_cards: int) -> BucketTables:
         """Return the buckets on all boards of 0, 3, 4 or 5 cards, for compiled rules."""
         if num_cards == 0:
@@ -238,6 +239,11 @@ def _board_entries(num_cards: int) -> tuple[Ints, Ints]:
     return by_row, (rows * hand_buckets.PERMUTATION_UNITS + permutations).astype(np.int32)
 
 
+@lru_cache(maxsize=4)
+def _shared_buckets(num_buckets: int, num_bins: int, seed: int) -> HoldemBuckets:
+    return HoldemBuckets(num_buckets, num_bins, seed)
+
+
 @lru_cache(maxsize=1 << 16)
 def _canonical_board(board: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the canonical board of a board, and the suit permutation that leads to it."""
@@ -271,14 +277,14 @@ class BucketedGame(AbstractedGame):
 
     @cached_property
     def buckets(self) -> HoldemBuckets:
-        """The buckets of all hands."""
+        """The buckets of all hands; games with the same rule share their tables."""
         rule = self.abstraction
-        return HoldemBuckets(rule.num_buckets, rule.num_bins, rule.seed)
+        return _shared_buckets(rule.num_buckets, rule.num_bins, rule.seed)
 
     @property
     def setup_note(self) -> str:
         """A message for the user as long as the buckets are not on disk."""
-        if self.buckets.cache_path.exists():
+        if not sum(self.full_game.board_cards) or self.buckets.cache_path.exists():
             return ""
         return "computing the buckets of all boards: some minutes, only the first time"
 

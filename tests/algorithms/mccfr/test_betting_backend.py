@@ -72,7 +72,7 @@ def test_payoffs_equal_the_rules(spec):
     players, rng = game.num_players, np.random.default_rng(1)
     kernel_game = betting_walk.BettingGame(
         *(tree.player, tree.street, tree.first, tree.count, tree.chips, tree.left),
-        *(np.zeros(1, np.int64) for _ in range(5)),
+        *(np.zeros(1, np.int64) for _ in range(7)),
     )
     for node in np.flatnonzero(tree.player < 0).tolist():
         cards = tuple(rng.permutation(52)[: 2 * players + 5].tolist())

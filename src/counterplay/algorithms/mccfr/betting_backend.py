@@ -12,15 +12,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
-from counterplay.abstraction.betting_policy import BettingPolicy, BettingTables, betting_tables
+from counterplay.abstraction.betting_policy import (
+    BettingPolicy,
+    betting_tables,
+    check_same_betting,
+    load_betting_policy,
+)
 from counterplay.abstraction.holdem_buckets import BucketedGame
+from counterplay.abstraction.kernel_game import (
+    BucketSets,
+    PolicyRows,
+    concatenate_weights,
+    make_kernel_game,
+    new_scratch,
+)
 from counterplay.arenas.rules import RulesArena, SizeReport
 from counterplay.errors import ConfigError
-from counterplay.games.compiled.poker import BucketTables
 from counterplay.kernels.poker import betting_walk
 from counterplay.kernels.runtime.threads import run_in_threads
 
@@ -33,6 +46,7 @@ class BettingMemory:
     seed: int
     nodes_touched: int
     num_infosets: int
+    checksum: int  # of the policy outside of the part; 0 without one
     regret: Any  # [S] float32
     policy_sum: Any  # [S] float32
     finished: ClassVar[bool] = False
@@ -44,6 +58,15 @@ class BettingMemory:
         return SizeReport(
             self.iteration, self.nodes_touched, self.num_infosets, self.regret.size, num_bytes
         )
+
+
+class BettingOptions(NamedTuple):
+    """The part of the betting tree that is solved, and how."""
+
+    part: str = ""
+    outside: str = ""  # file of the policy that all players follow outside of the part
+    linear_period: int = 0  # iterations after which the tables are discounted; 0: never
+    num_workers: int = 1  # threads that share the tables without locks; if several, results vary
 
 
 def require_bucketed_game(arena: Any) -> BucketedGame:
@@ -61,17 +84,40 @@ def require_bucketed_game(arena: Any) -> BucketedGame:
     return game
 
 
-def new_betting_memory(arena: Any, seed: int) -> BettingMemory:
+def new_betting_memory(arena: Any, seed: int, options: BettingOptions) -> BettingMemory:
     """Return a memory with zero regrets."""
-    tables = betting_tables(require_bucketed_game(arena))
-    decisions = tables.tree.player >= 0
-    num_infosets = int(np.array(tables.num_buckets)[tables.tree.street[decisions]].sum())
+    game = require_bucketed_game(arena)
+    tables = betting_tables(game, options.part)
+    inside = tables.start >= 0
+    num_infosets = int(np.array(tables.num_buckets)[tables.tree.street[inside]].sum())
+    checksum = _load_outside(game, options)[1] if options.part else 0
     regret, policy_sum = (np.zeros(tables.num_entries, np.float32) for _ in range(2))
-    return BettingMemory(0, seed, 0, num_infosets, regret, policy_sum)
+    return BettingMemory(0, seed, 0, num_infosets, checksum, regret, policy_sum)
+
+
+def _load_outside(game: BucketedGame, options: BettingOptions) -> tuple[BettingPolicy, int]:
+    """Return the policy outside of the part, and its checksum."""
+    path = Path(options.outside)
+    if not path.is_file():
+        raise ConfigError(
+            f"external_sampling: outside is {options.outside!r}, must be the file of a blueprint"
+        )
+    policy, checksum = _read_outside(str(path), path.stat().st_mtime_ns)
+    check_same_betting(policy.game, game)
+    return policy, checksum
+
+
+@lru_cache(maxsize=2)
+def _read_outside(path: str, modified: int) -> tuple[BettingPolicy, int]:
+    """Return the policy of a file, and its checksum; `modified` is the time of the last change."""
+    policy, checksum = load_betting_policy(path), 0
+    for piece in policy.pieces:
+        checksum = crc32(np.ascontiguousarray(piece.weights), checksum)
+    return policy, checksum
 
 
 def run_on_betting_tree(
-    arena: Any, memory: BettingMemory, iterations: int, period: int, num_workers: int
+    arena: Any, memory: BettingMemory, iterations: int, options: BettingOptions
 ) -> BettingMemory:
     """Run iterations in place and return the memory.
 
@@ -79,14 +125,24 @@ def run_on_betting_tree(
         arena: the rules of a game with buckets.
         memory: the memory.
         iterations: number of iterations; each has one deal and a traversal for every player.
-        period: iterations after which the tables are discounted; 0 for equal weights.
-        num_workers: threads that share the tables without locks; with more than one, results are
-            not reproducible to the bit.
+        options: the part that is solved, and how.
     """
     game = require_bucketed_game(arena)
-    tables = betting_tables(game)
-    kernel_game = _kernel_game(tables, _lookup_tables(game))
-    scratches = [_new_scratch(tables) for _ in range(num_workers)]
+    tables, sets = betting_tables(game, options.part), BucketSets()
+    inside, fixed_weights = tables.start >= 0, np.zeros(0, np.float32)
+    rows = PolicyRows(tables.start, np.full(len(inside), sets.add(game), np.int32))
+    if options.part:
+        policy, checksum = _load_outside(game, options)
+        if checksum != memory.checksum:
+            raise ConfigError(f"{options.outside} has changed since the run began; start a new run")
+        fixed_weights, (outside,) = concatenate_weights([policy], sets)
+        rows = PolicyRows(
+            np.where(inside, rows.start, outside.start),
+            np.where(inside, rows.source, -1 - outside.source).astype(np.int32),
+        )
+    kernel_game = make_kernel_game(tables, sets, rows, fixed_weights)
+    period, num_workers = options.linear_period, options.num_workers
+    scratches = [new_scratch(tables, len(sets.games)) for _ in range(num_workers)]
     begin, end = memory.iteration + 1, memory.iteration + iterations + 1
     while begin < end:
         last = min(end, begin + period - (begin - 1) % period) if period else end
@@ -116,56 +172,13 @@ def run_on_betting_tree(
     return memory
 
 
-def betting_policies(arena: Any, memory: BettingMemory) -> Mapping[str, BettingPolicy]:
+def betting_policies(
+    arena: Any, memory: BettingMemory, options: BettingOptions
+) -> Mapping[str, BettingPolicy]:
     """Return the average and the current policy."""
-    game = require_bucketed_game(arena)
+    game, part = require_bucketed_game(arena), options.part
+    outside = _load_outside(game, options)[0] if part else None
     return {
-        "average": BettingPolicy(game, memory.policy_sum.copy()),
-        "current": BettingPolicy(game, np.maximum(memory.regret, 0.0)),
+        "average": BettingPolicy(game, memory.policy_sum.copy(), part, outside),
+        "current": BettingPolicy(game, np.maximum(memory.regret, 0.0), part, outside),
     }
-
-
-@lru_cache(maxsize=2)
-def _lookup_tables(game: BucketedGame) -> list[BucketTables]:
-    return [game.buckets.lookup_tables(size) for size in np.cumsum(game.full_game.board_cards)]
-
-
-def _kernel_game(tables: BettingTables, lookups: list[BucketTables]) -> betting_walk.BettingGame:
-    tree = tables.tree
-    return betting_walk.BettingGame(
-        player=tree.player,
-        street=tree.street,
-        first=tree.first,
-        count=tree.count,
-        chips=tree.chips,
-        left=tree.left,
-        start=tables.start,
-        num_board=np.cumsum(tables.game.board_cards),
-        entries=np.array([lookup.entries.ctypes.data for lookup in lookups]),
-        tables=np.array([lookup.buckets.ctypes.data for lookup in lookups]),
-        widths=np.array([lookup.buckets.itemsize for lookup in lookups]),
-    )
-
-
-def _new_scratch(tables: BettingTables) -> betting_walk.WalkScratch:
-    num_players, streets = tables.tree.chips.shape[1], len(tables.num_buckets)
-    depth, width = tables.depth, betting_walk.MAX_ACTIONS
-    if int(tables.tree.count.max()) > width:
-        raise ConfigError(
-            f"a node of the betting tree has {int(tables.tree.count.max())} actions, "
-            f"must have at most {width}: offer fewer sizes"
-        )
-    num_cards = 2 * num_players + betting_walk.NUM_BOARD_CARDS
-    return betting_walk.WalkScratch(
-        rng=np.zeros(16, np.uint64),
-        counters=np.zeros(16, np.int64),
-        deck=np.arange(betting_walk.NUM_CARDS),
-        cards=np.zeros(num_cards, np.int64),
-        bucket=np.zeros((num_players, streets), np.int64),
-        rank=np.zeros(num_players, np.int64),
-        node=np.zeros(depth, np.int64),
-        action=np.zeros(depth, np.int64),
-        entry=np.zeros(depth, np.int64),
-        value=np.zeros((depth, width), np.float32),
-        policy=np.zeros((depth + 1, width), np.float32),
-    )

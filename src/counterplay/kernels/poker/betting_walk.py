@@ -2,13 +2,16 @@
 
 The entries of a node for bucket b start at `start[node] + b * count[node]`. Before a traversal the
 buckets of all players on all streets and the strengths of their hands are computed, so a node costs
-a few reads of the tables: no states, no hashes.
+a few reads of the tables: no states, no hashes. There may be several sets of buckets: `source` is
+the number k of the set of a node, or -1 - k for a node at which all players follow fixed weights.
 
 In a traversal for player p, with the regrets r of the acting player's bucket:
 
     policy     = max(r, 0) / sum of max(r, 0), or uniform if the sum is zero
     regret     = regret + u(a) - sum over b of policy(b) u(b)        at the nodes of p
     policy_sum = policy_sum + policy                                 at the others' nodes
+
+Fixed nodes are sampled like chance. `play_deals` lets policies play against each other.
 """
 
 from __future__ import annotations
@@ -25,11 +28,11 @@ from counterplay.kernels.sampling.primitives import draw_uniform, seed_stream
 
 MAX_ACTIONS = 16
 NUM_CARDS = 52
-NUM_BOARD_CARDS = 5
+CHANCE_STREAM = -1  # as in `play.episodes`
 
 
 class BettingGame(NamedTuple):
-    """A betting tree of N nodes for P players, and the addresses of the buckets."""
+    """A betting tree of N nodes for P players, and the addresses of K sets of buckets."""
 
     player: Any  # [N], as in `arenas.poker.betting_tree`
     street: Any  # [N]
@@ -38,10 +41,12 @@ class BettingGame(NamedTuple):
     chips: Any  # [N, P]
     left: Any  # [N]
     start: Any  # [N] first entry of the node's bucket 0
+    source: Any  # [N] set of buckets, and whether the node is fixed: see the module
+    fixed_weights: Any  # [F] entries of fixed nodes; probabilities are in proportion to them
     num_board: Any  # [streets] public cards up to a street
-    entries: Any  # [streets] addresses for `look_up_bucket`
-    tables: Any  # [streets]
-    widths: Any  # [streets]
+    entries: Any  # [K, streets] addresses for `look_up_bucket`
+    tables: Any  # [K, streets]
+    widths: Any  # [K, streets]
 
 
 class WalkScratch(NamedTuple):
@@ -50,8 +55,8 @@ class WalkScratch(NamedTuple):
     rng: Any  # [1] uint64
     counters: Any  # [1] nodes touched
     deck: Any  # [52] int64
-    cards: Any  # [2 * P + 5] int64; private cards, player 0's first, then the board
-    bucket: Any  # [P, streets] int64
+    cards: Any  # [2 * P + board] int64; private cards, player 0's first, then the board
+    bucket: Any  # [K, P, streets] int64
     rank: Any  # [P] int64; strength of the hand on the complete board
     node: Any  # [D] int64
     action: Any  # [D] int64
@@ -63,24 +68,33 @@ class WalkScratch(NamedTuple):
 @no_alloc_kernel
 def deal_hands(game, scratch):
     """Draw all cards, and set the buckets and strengths of all players."""
-    deck, cards, num_players = scratch.deck, scratch.cards, game.chips.shape[1]
+    deck, cards = scratch.deck, scratch.cards
     for k in range(NUM_CARDS):  # in order, so that a deal does not depend on earlier ones
         deck[k] = k
     for k in range(cards.size):
         j = k + int(draw_uniform(scratch.rng) * (NUM_CARDS - k))
         deck[k], deck[j] = deck[j], deck[k]
         cards[k] = deck[k]
+    set_hands(game, scratch)
+
+
+@no_alloc_kernel
+def set_hands(game, scratch):
+    """Set the buckets and strengths of all players from the cards."""
+    cards, num_players = scratch.cards, game.chips.shape[1]
     board, bits = 2 * num_players, uint64(0)
+    num_board = cards.size - board
     for k in range(board, cards.size):
         bits |= CARD_BIT[cards[k]]
     for p in range(num_players):
         a, b = cards[2 * p], cards[2 * p + 1]
-        scratch.rank[p] = strength(bits | CARD_BIT[a] | CARD_BIT[b], 2 + NUM_BOARD_CARDS)
-        for s in range(game.num_board.size):
-            scratch.bucket[p, s] = look_up_bucket(
-                game.entries[s], game.tables[s], game.widths[s],
-                cards, board, game.num_board[s], a, b,
-            )  # fmt: skip
+        scratch.rank[p] = strength(bits | CARD_BIT[a] | CARD_BIT[b], 2 + num_board)
+        for k in range(game.entries.shape[0]):
+            for s in range(game.num_board.size):
+                scratch.bucket[k, p, s] = look_up_bucket(
+                    game.entries[k, s], game.tables[k, s], game.widths[k, s],
+                    cards, board, game.num_board[s], a, b,
+                )  # fmt: skip
 
 
 @no_alloc_kernel
@@ -152,6 +166,7 @@ def draw_action(policy, row, count, rng):
 def regret_walk(p, game, regret, policy_sum, scratch):
     """Traverse the tree for player `p`; with two players, the other's average is updated."""
     players, streets, first, counts = game.player, game.street, game.first, game.count
+    sources = game.source
     node, action, entry = scratch.node, scratch.action, scratch.entry
     value, policy, bucket = scratch.value, scratch.policy, scratch.bucket
     adds_average = game.chips.shape[1] == 2
@@ -161,8 +176,13 @@ def regret_walk(p, game, regret, policy_sum, scratch):
         touched += 1
         q = players[n]
         if q >= 0:
-            count = counts[n]
-            s = game.start[n] + bucket[q, streets[n]] * count
+            count, k = counts[n], sources[n]
+            if k < 0:
+                s = game.start[n] + bucket[-1 - k, q, streets[n]] * count
+                match_regrets(game.fixed_weights, s, count, policy, other_row)
+                n = first[n] + draw_action(policy, other_row, count, scratch.rng)
+                continue
+            s = game.start[n] + bucket[k, q, streets[n]] * count
             if q != p:
                 match_regrets(regret, s, count, policy, other_row)
                 if adds_average:
@@ -178,11 +198,11 @@ def regret_walk(p, game, regret, policy_sum, scratch):
         u = np.float32(payoff(game, n, p, scratch.rank))
         while depth > 0:
             d = depth - 1
-            k, count = action[d], counts[node[d]]
-            value[d, k] = u
-            if k + 1 < count:
-                action[d] = k + 1
-                n = first[node[d]] + k + 1
+            c, count = action[d], counts[node[d]]
+            value[d, c] = u
+            if c + 1 < count:
+                action[d] = c + 1
+                n = first[node[d]] + c + 1
                 break
             mean = np.float32(0)
             for a in range(count):
@@ -201,13 +221,17 @@ def average_walk(p, game, regret, policy_sum, scratch):
     """Follow one line of play: `p` by its policy, the others uniformly; add to p's average."""
     policy, row, n = scratch.policy, scratch.policy.shape[0] - 1, 0
     while game.player[n] >= 0:
-        q, count = game.player[n], game.count[n]
+        q, count, k = game.player[n], game.count[n], game.source[n]
         scratch.counters[0] += 1
         if q == p:
-            s = game.start[n] + scratch.bucket[q, game.street[n]] * count
-            match_regrets(regret, s, count, policy, row)
-            for a in range(count):
-                policy_sum[s + a] += policy[row, a]
+            if k < 0:
+                s = game.start[n] + scratch.bucket[-1 - k, q, game.street[n]] * count
+                match_regrets(game.fixed_weights, s, count, policy, row)
+            else:
+                s = game.start[n] + scratch.bucket[k, q, game.street[n]] * count
+                match_regrets(regret, s, count, policy, row)
+                for a in range(count):
+                    policy_sum[s + a] += policy[row, a]
             n = game.first[n] + draw_action(policy, row, count, scratch.rng)
         else:
             n = game.first[n] + int(draw_uniform(scratch.rng) * count)
@@ -227,3 +251,73 @@ def _sample_iterations(begin, end, seed, game, regret, policy_sum, scratch):
 
 
 sample_iterations = no_alloc_kernel(_sample_iterations, inline=False)
+
+
+@no_alloc_kernel
+def draw_weighted(weights, s, count, x):
+    """Return the action at quantile `x` of the weights from `s` on; uniform if all are zero.
+
+    The action is that of `play.episodes.sample_index`.
+    """
+    total = 0.0
+    for a in range(count):
+        total += float(weights[s + a])
+    chosen = 0
+    if total > 0.0:
+        for a in range(count):
+            if weights[s + a] > 0:
+                chosen = a
+                x -= float(weights[s + a]) / total
+                if x < 0.0:
+                    break
+        return chosen
+    return min(int(x * count), count - 1)
+
+
+def _play_deals(begin, end, seed, game, weights, starts, sources, seatings, scratch, utility):
+    """Play the deals `begin` to `end - 1` with all seatings.
+
+    A player's k-th random number of a deal is the same in all seatings, as in `play.match`.
+
+    Args:
+        begin: number of the first deal.
+        end: number after the last deal.
+        seed: seed of all random numbers.
+        game: the tree and the sets of buckets; its `start` and `source` are not used.
+        weights: [W] of all agents.
+        starts: [A, N] first entry in `weights` of a node's bucket 0, by agent.
+        sources: [A, N] set of buckets, by agent.
+        seatings: [R, P] agent in each seat.
+        scratch: the working memory; at least P random states.
+        utility: [deals, R, P] receives the chips won.
+    """
+    num_players, deck, cards = game.chips.shape[1], scratch.deck, scratch.cards
+    for t in range(begin, end):
+        seed_stream(seed, t, CHANCE_STREAM, scratch.rng)
+        for k in range(NUM_CARDS):
+            deck[k] = k
+        for k in range(cards.size):  # the deck without the cards dealt stays in order
+            left = NUM_CARDS - k
+            index = min(int(draw_uniform(scratch.rng) * left), left - 1)
+            cards[k] = deck[index]
+            for j in range(index, left - 1):
+                deck[j] = deck[j + 1]
+        set_hands(game, scratch)
+        for r in range(seatings.shape[0]):
+            for p in range(num_players):
+                seed_stream(seed, t, p, scratch.rng[p : p + 1])
+                draw_uniform(scratch.rng[p : p + 1])  # the number that starts an agent's episode
+            n = 0
+            while game.player[n] >= 0:
+                q, count = game.player[n], game.count[n]
+                agent = seatings[r, q]
+                bucket = scratch.bucket[sources[agent, n], q, game.street[n]]
+                x = draw_uniform(scratch.rng[q : q + 1])
+                n = game.first[n] + draw_weighted(
+                    weights, starts[agent, n] + bucket * count, count, x
+                )
+            for p in range(num_players):
+                utility[t - begin, r, p] = payoff(game, n, p, scratch.rank)
+
+
+play_deals = no_alloc_kernel(_play_deals, inline=False)
