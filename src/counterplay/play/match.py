@@ -86,12 +86,13 @@ def head_to_head(
     """Return the mean utilities of agents that play against each other.
 
     Of two agents, the first plays every seat in turn and the second has all other seats. More
-    agents, one per seat, play in all orders. Policies of a tree are compared exactly; rules, and
+    agents, one per seat, play in all orders. A single agent plays all seats, which gives their
+    values. Policies of a tree are compared exactly; rules, and
     agents that are not policies of a tree (such as searchers), need episodes.
 
     Args:
         arena: a tree, or the rules of a game.
-        agents: two agents, or one per seat.
+        agents: two agents, one per seat, or a single one.
         max_episodes: upper limit (by default 1000; no limit if there is a `target_width`).
         target_width: stop when the intervals of all scores are this narrow.
         seed: seed of all random numbers; the same seed gives the same result.
@@ -278,6 +279,8 @@ class _MatchTally(NamedTuple):
 
 def _list_seatings(spec: str, num_players: int, num_agents: int) -> list[tuple[int, ...]]:
     """Return the seatings of a match; a seating has the index of the agent in each seat."""
+    if num_agents == 1:
+        return [(0,) * num_players]
     if num_agents == 2 <= num_players:
         seats = range(num_players)
         return [tuple(int(seat != first) for seat in seats) for first in seats]

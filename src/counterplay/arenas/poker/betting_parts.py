@@ -78,7 +78,8 @@ def _find_beginning(game: HoldemBase, tree: BettingArrays, text: str) -> int:
             street += 1
         else:
             letter, total = word[0], word[1:]
-            action = {"f": FOLD, "c": CALL}.get(letter, RAISE if game.is_limit else int(total or 0))
+            raised = RAISE if game.is_limit else int(total or -1)
+            action = {"f": FOLD, "c": CALL}.get(letter, raised)
             node = find_child(tree, node, action)
         if node < 0 or int(tree.street[node]) < street:
             raise ConfigError(f"part {text!r}: {word!r} is not possible there in this game")

@@ -32,7 +32,8 @@ class TableMatch(Match):
     Example:
         >>> from counterplay.abstraction.betting_policy import BettingPolicy, betting_tables
         >>> from counterplay.registry import load_abstracted_game, load_game
-        >>> game = load_game("poker(blinds=(1,2),opens=(0,),board=(0,),raises=(4,),raise_caps=(1,))")
+        >>> betting = "blinds=(1,2),opens=(0,),raises=(4,),raise_caps=(1,)"
+        >>> game = load_game(f"poker({betting},board=(0,))")
         >>> bucketed = load_abstracted_game(game, "by_equity(perfect_recall=false)")
         >>> uniform = BettingPolicy(bucketed, np.ones(betting_tables(bucketed).num_entries))
         >>> match = TableMatch(game, [uniform, uniform])
