@@ -85,8 +85,10 @@ def _lookup_tables(game: BucketedGame) -> list[BucketTables]:
     return [game.buckets.lookup_tables(int(n)) for n in np.cumsum(game.full_game.board_cards)]
 
 
-def new_scratch(tables: BettingTables, num_sets: int) -> betting_walk.WalkScratch:
-    """Return the working memory of one thread.
+def new_scratch(
+    tables: BettingTables, num_sets: int, is_pure: bool = False
+) -> betting_walk.WalkScratch:
+    """Return the working memory of one thread, for external sampling or for pure CFR.
 
     Raises:
         ConfigError: a node has too many actions.
@@ -109,6 +111,8 @@ def new_scratch(tables: BettingTables, num_sets: int) -> betting_walk.WalkScratc
         node=np.zeros(depth, np.int64),
         action=np.zeros(depth, np.int64),
         entry=np.zeros(depth, np.int64),
-        value=np.zeros((depth, width), np.float32),
+        drawn=np.zeros(depth, np.int64),
+        value=np.zeros((depth, width), np.int64 if is_pure else np.float32),
+        skipped=np.zeros((depth, width), np.bool_),
         policy=np.zeros((depth + 1, width), np.float32),
     )

@@ -7,6 +7,7 @@ import pytest
 
 import counterplay as cp
 from counterplay.abstraction.betting_policy import load_betting_policy
+from counterplay.algorithms.mccfr.betting_backend import BettingMemory, discount_tables
 from counterplay.arenas.poker.betting_tree import build_betting_arrays
 from counterplay.core.cards import hand_index
 from counterplay.errors import ConfigError
@@ -187,3 +188,59 @@ def play(game, actions):
     for action in actions:
         state = game.next_state(state, action)
     return state
+
+
+def test_pure_cfr_has_integers_and_learns():
+    game = game_with_buckets("no_limit_holdem(stack=2000,sizes='a;')")
+    arena, algorithm, memory = run(game, [40_000], linear_period=1000, pure=True)
+    assert memory.regret.dtype == np.int32 and memory.policy_sum.dtype == np.uint32
+    policy = algorithm.policies(arena, memory)["average"]
+    classes = game.buckets.board_buckets(())
+    node = int(np.flatnonzero(policy.tables.tree.action == 2000)[0])  # the big blind faces all-in
+    rows = policy.node_probabilities(node)
+    weakest, aces = classes[cp.holdem.Range.parse("72o").weights.argmax()], classes[1325]
+    assert rows[weakest, 0] > 0.9 and rows[aces, 1] > 0.9
+
+
+def test_pure_regrets_have_the_mean_of_those_of_external_sampling():
+    """The first update of one infoset: both start uniform, and differ by what is drawn."""
+    game = game_with_buckets("no_limit_holdem(stack=2000,sizes='a;')")
+    sums = {}
+    for pure in (False, True):
+        algorithm = cp.load_algorithm("external_sampling", dense_tables=True, pure=pure)
+        arena, updates = cp.RulesArena(game), []
+        for seed in range(4000):
+            memory = algorithm.step(arena, algorithm.init(arena, seed), 1)
+            updates.append(memory.regret[: 169 * 3].reshape(169, 3).sum(axis=0, dtype=float))
+        sums[pure] = np.array(updates)
+    error = np.sqrt(sum(x.var(axis=0) for x in sums.values()) / 4000)
+    assert (abs(sums[True].mean(axis=0) - sums[False].mean(axis=0)) < 4 * error).all()
+
+
+def test_pure_cfr_counts_split_pots_in_whole_units():
+    """Three players: payoffs are multiplied by 6, so that pots are split two and three ways."""
+    game = game_with_buckets(THREE_SEATS)
+    arena, algorithm, memory = run(game, [300], pure=True)
+    assert memory.regret.any() and np.isfinite(memory.policy_sum).all()
+    rows = algorithm.policies(arena, memory)["current"].node_probabilities(0)
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_pruning_skips_nodes_and_still_learns(pure):
+    game = game_with_buckets()
+    _, _, full = run(game, [20_000], pure=pure)
+    arena, algorithm, pruned = run(game, [20_000], pure=pure, prune_below=2000.0)
+    assert pruned.nodes_touched < 0.95 * full.nodes_touched
+    policy = algorithm.policies(arena, pruned)["average"]
+    match = TableMatch(game.full_game, [policy, random_policy(game)])
+    for _ in match.play(4000):
+        pass
+    assert match.result().scores[0].low > 0.0
+
+
+def test_discounted_integers_round_towards_zero():
+    tables = np.array([-7, 7, 3], np.int32), np.array([5, 0, 9], np.uint32)
+    memory = BettingMemory(4, 0, 0, 0, 0, *tables)
+    discount_tables(memory, 1)
+    assert memory.regret.tolist() == [-3, 3, 1] and memory.policy_sum.tolist() == [2, 0, 4]

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from math import lcm
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 from zlib import crc32
@@ -47,8 +48,8 @@ class BettingMemory:
     nodes_touched: int
     num_infosets: int
     checksum: int  # of the policy outside of the part; 0 without one
-    regret: Any  # [S] float32
-    policy_sum: Any  # [S] float32
+    regret: Any  # [S] float32; int32 in pure CFR
+    policy_sum: Any  # [S] float32; uint32 in pure CFR
     finished: ClassVar[bool] = False
 
     @property
@@ -67,6 +68,13 @@ class BettingOptions(NamedTuple):
     outside: str = ""  # file of the policy that all players follow outside of the part
     linear_period: int = 0  # iterations after which the tables are discounted; 0: never
     num_workers: int = 1  # threads that share the tables without locks; if several, results vary
+    pure: bool = False  # pure CFR, with integers
+    prune_below: float = 0.0  # chips; actions with regrets below minus this are skipped; 0: never
+
+    @property
+    def dtypes(self) -> tuple[Any, Any]:
+        """Types of the tables of regrets and of the average."""
+        return (np.int32, np.uint32) if self.pure else (np.float32, np.float32)
 
 
 def require_bucketed_game(arena: Any) -> BucketedGame:
@@ -91,7 +99,7 @@ def new_betting_memory(arena: Any, seed: int, options: BettingOptions) -> Bettin
     inside = tables.start >= 0
     num_infosets = int(np.array(tables.num_buckets)[tables.tree.street[inside]].sum())
     checksum = _load_outside(game, options)[1] if options.part else 0
-    regret, policy_sum = (np.zeros(tables.num_entries, np.float32) for _ in range(2))
+    regret, policy_sum = (np.zeros(tables.num_entries, dtype) for dtype in options.dtypes)
     return BettingMemory(0, seed, 0, num_infosets, checksum, regret, policy_sum)
 
 
@@ -112,7 +120,7 @@ def _read_outside(path: str, modified: int) -> tuple[BettingPolicy, int]:
     """Return the policy of a file, and its checksum; `modified` is the time of the last change."""
     policy, checksum = load_betting_policy(path), 0
     for piece in policy.pieces:
-        checksum = crc32(np.ascontiguousarray(piece.weights), checksum)
+        checksum = crc32(piece.weights.tobytes(), checksum)
     return policy, checksum
 
 
@@ -142,7 +150,9 @@ def run_on_betting_tree(
         )
     kernel_game = make_kernel_game(tables, sets, rows, fixed_weights)
     period, num_workers = options.linear_period, options.num_workers
-    scratches = [new_scratch(tables, len(sets.games)) for _ in range(num_workers)]
+    scratches = [new_scratch(tables, len(sets.games), options.pure) for _ in range(num_workers)]
+    unit = lcm(*range(1, game.full_game.num_players + 1)) if options.pure else 1
+    threshold = -unit * options.prune_below if options.prune_below else betting_walk.NO_THRESHOLD
     begin, end = memory.iteration + 1, memory.iteration + iterations + 1
     while begin < end:
         last = min(end, begin + period - (begin - 1) % period) if period else end
@@ -150,26 +160,30 @@ def run_on_betting_tree(
         parts = list(pairwise(bounds))
 
         def work(first: int, until: int, parts: list[tuple[int, int]] = parts) -> None:
-            betting_walk.sample_iterations(
-                first,
-                until,
-                np.uint64(memory.seed),
-                kernel_game,
-                memory.regret,
-                memory.policy_sum,
-                scratches[parts.index((first, until))],
-            )
+            scratch = scratches[parts.index((first, until))]
+            place = first, until, np.uint64(memory.seed), kernel_game
+            tables = memory.regret, memory.policy_sum, scratch
+            if options.pure:
+                betting_walk.sample_pure_iterations(*place, unit, threshold, *tables)
+            else:
+                betting_walk.sample_iterations(*place, threshold, *tables)
 
         run_in_threads(work, parts)
         begin = last
         memory.iteration = begin - 1
         if period and memory.iteration % period == 0:
-            number = memory.iteration // period
-            factor = np.float32(number / (number + 1))
-            memory.regret *= factor
-            memory.policy_sum *= factor
+            discount_tables(memory, memory.iteration // period)
     memory.nodes_touched += sum(int(scratch.counters[0]) for scratch in scratches)
     return memory
+
+
+def discount_tables(memory: BettingMemory, number: int) -> None:
+    """Multiply the tables by number / (number + 1), in place; integers are rounded towards zero."""
+    for table in (memory.regret, memory.policy_sum):
+        if table.dtype.kind == "f":
+            table *= np.float32(number / (number + 1))
+        else:
+            np.multiply(table, number / (number + 1), out=table, casting="unsafe")
 
 
 def betting_policies(
@@ -178,7 +192,8 @@ def betting_policies(
     """Return the average and the current policy."""
     game, part = require_bucketed_game(arena), options.part
     outside = _load_outside(game, options)[0] if part else None
+    current = np.maximum(memory.regret, 0)
     return {
-        "average": BettingPolicy(game, memory.policy_sum.copy(), part, outside),
-        "current": BettingPolicy(game, np.maximum(memory.regret, 0.0), part, outside),
+        "average": BettingPolicy(game, memory.policy_sum.astype(np.float32), part, outside),
+        "current": BettingPolicy(game, current.astype(np.float32), part, outside),
     }

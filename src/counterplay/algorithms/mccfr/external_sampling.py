@@ -58,7 +58,11 @@ class ExternalSampling(MonteCarloCFR):
     With `part` and `outside`, the tables cover a part of the betting (`heads_up` after folds, `seat
     K`, or beginnings such as `rf,rrf`: see `arenas.poker.betting_parts`), and all players follow
     the blueprint in the file `outside` elsewhere. The result plays both together: an expert in the
-    sense of Gibson and Szafron (2011), or, for a seat, a response to the others.
+    sense of Gibson and Szafron (2011), or, for a seat, a response to the others. `pure` is pure CFR
+    (Gibson, 2014): one action is drawn at each node, also for the traverser, and tables are of
+    integers. `prune_below` skips actions with a regret below minus this number of chips in 95 % of
+    the traversals, except on the last street and where they end the hand (Brown and Sandholm,
+    2019).
     """
 
     gamma: NonNegative = 0.0  # iteration t has weight t**gamma in the average
@@ -71,13 +75,16 @@ class ExternalSampling(MonteCarloCFR):
     linear_period: NonNegativeInt = 0  # with dense_tables: iterations of equal weight; 0: all
     part: str = ""  # with dense_tables: part of the betting that is solved; empty: all
     outside: str = ""  # file of the blueprint that all players follow outside of the part
+    pure: bool = False  # with dense_tables: pure CFR, with integers
+    prune_below: NonNegative = 0.0  # with dense_tables: chips; 0: prune nothing
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.full_average and (self.gamma or self.num_workers > 1):
             raise ConfigError("external_sampling: full_average needs gamma=0 and num_workers=1")
-        if self.linear_period and not self.dense_tables:
-            raise ConfigError("external_sampling: linear_period needs dense_tables=true")
+        for name in ("linear_period", "pure", "prune_below"):
+            if getattr(self, name) and not self.dense_tables:
+                raise ConfigError(f"external_sampling: {name} needs dense_tables=true")
         if bool(self.part) != bool(self.outside) or (self.part and not self.dense_tables):
             raise ConfigError(
                 "external_sampling: part and outside need each other and dense_tables"
@@ -91,7 +98,14 @@ class ExternalSampling(MonteCarloCFR):
 
     @property
     def _betting_options(self) -> BettingOptions:
-        return BettingOptions(self.part, self.outside, self.linear_period, self.num_workers)
+        return BettingOptions(
+            self.part,
+            self.outside,
+            self.linear_period,
+            self.num_workers,
+            self.pure,
+            self.prune_below,
+        )
 
     def init(self, arena: SamplingArena, seed: int = 0) -> Any:
         if self.dense_tables:

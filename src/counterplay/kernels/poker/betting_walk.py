@@ -11,7 +11,18 @@ In a traversal for player p, with the regrets r of the acting player's bucket:
     regret     = regret + u(a) - sum over b of policy(b) u(b)        at the nodes of p
     policy_sum = policy_sum + policy                                 at the others' nodes
 
-Fixed nodes are sampled like chance. `play_deals` lets policies play against each other.
+Fixed nodes are sampled like chance.
+
+Pure CFR (Gibson, 2014) draws one action at each node, also for p, and has integers only: payoffs
+are multiplied by `unit`, which every pot can be split by. With k the action drawn:
+
+    regret     = regret + u(a) - u(k)        at the nodes of p, at most MAX_REGRET in size
+    policy_sum = policy_sum + (1 for k)      at the others' nodes
+
+With pruning, p skips actions of probability 0 with a regret below `threshold`, except on the last
+street and where they end the hand, in 95 % of the traversals (Brown and Sandholm, 2019).
+
+`play_deals` lets policies play against each other.
 """
 
 from __future__ import annotations
@@ -29,6 +40,9 @@ from counterplay.kernels.sampling.primitives import draw_uniform, seed_stream
 MAX_ACTIONS = 16
 NUM_CARDS = 52
 CHANCE_STREAM = -1  # as in `play.episodes`
+MAX_REGRET = 2**30  # of pure CFR; sums stay within 32 bits
+PRUNED_SHARE = 0.95  # of the traversals
+NO_THRESHOLD = -np.inf
 
 
 class BettingGame(NamedTuple):
@@ -61,7 +75,9 @@ class WalkScratch(NamedTuple):
     node: Any  # [D] int64
     action: Any  # [D] int64
     entry: Any  # [D] int64
-    value: Any  # [D, MAX_ACTIONS]
+    drawn: Any  # [D] int64; actions drawn in pure CFR
+    value: Any  # [D, MAX_ACTIONS] float32; int64 for pure CFR
+    skipped: Any  # [D, MAX_ACTIONS] bool; actions that are pruned
     policy: Any  # [D + 1, MAX_ACTIONS]; the last row is that of the others
 
 
@@ -163,13 +179,31 @@ def draw_action(policy, row, count, rng):
 
 
 @no_alloc_kernel
-def regret_walk(p, game, regret, policy_sum, scratch):
+def skip_pruned(game, n, d, c, threshold, regret, scratch):
+    """Return the first action from `c` on that is not pruned at node n of depth d; mark others."""
+    count, s = game.count[n], scratch.entry[d]
+    if game.street[n] + 1 < game.num_board.size:
+        while (
+            c < count
+            and scratch.policy[d, c] <= np.float32(0)
+            and regret[s + c] < threshold
+            and game.player[game.first[n] + c] >= 0
+        ):
+            scratch.skipped[d, c] = True
+            c += 1
+    if c < count:
+        scratch.skipped[d, c] = False
+    return c
+
+
+@no_alloc_kernel
+def regret_walk(p, game, threshold, regret, policy_sum, scratch):
     """Traverse the tree for player `p`; with two players, the other's average is updated."""
     players, streets, first, counts = game.player, game.street, game.first, game.count
     sources = game.source
     node, action, entry = scratch.node, scratch.action, scratch.entry
     value, policy, bucket = scratch.value, scratch.policy, scratch.bucket
-    adds_average = game.chips.shape[1] == 2
+    adds_average, prunes = game.chips.shape[1] == 2, threshold > NO_THRESHOLD
     other_row = policy.shape[0] - 1
     n, depth, touched = 0, 0, 0
     while True:
@@ -191,25 +225,33 @@ def regret_walk(p, game, regret, policy_sum, scratch):
                 n = first[n] + draw_action(policy, other_row, count, scratch.rng)
                 continue
             match_regrets(regret, s, count, policy, depth)
-            node[depth], action[depth], entry[depth] = n, 0, s
+            node[depth], entry[depth], c = n, s, 0
+            if prunes:
+                c = skip_pruned(game, n, depth, 0, threshold, regret, scratch)
+            action[depth] = c
             depth += 1
-            n = first[n]
+            n = first[n] + c
             continue
         u = np.float32(payoff(game, n, p, scratch.rank))
         while depth > 0:
             d = depth - 1
             c, count = action[d], counts[node[d]]
             value[d, c] = u
-            if c + 1 < count:
-                action[d] = c + 1
-                n = first[node[d]] + c + 1
+            c += 1
+            if prunes:
+                c = skip_pruned(game, node[d], d, c, threshold, regret, scratch)
+            if c < count:
+                action[d] = c
+                n = first[node[d]] + c
                 break
             mean = np.float32(0)
             for a in range(count):
-                mean += policy[d, a] * value[d, a]
+                if not (prunes and scratch.skipped[d, a]):
+                    mean += policy[d, a] * value[d, a]
             s = entry[d]
             for a in range(count):
-                regret[s + a] += value[d, a] - mean
+                if not (prunes and scratch.skipped[d, a]):
+                    regret[s + a] += value[d, a] - mean
             u, depth = mean, d
         if depth == 0:
             scratch.counters[0] += touched
@@ -217,40 +259,151 @@ def regret_walk(p, game, regret, policy_sum, scratch):
 
 
 @no_alloc_kernel
-def average_walk(p, game, regret, policy_sum, scratch):
+def draw_pure(regret, s, count, policy, row, rng):
+    """Draw an action by regret matching; set a row of `policy` to the regrets above 0, or to 1."""
+    total = np.int64(0)
+    for a in range(count):
+        x = max(np.int64(regret[s + a]), 0)
+        policy[row, a] = x
+        total += x
+    if total == 0:
+        for a in range(count):
+            policy[row, a] = 1
+        return int(draw_uniform(rng) * count)
+    left = np.int64(draw_uniform(rng) * total)
+    chosen = 0
+    for a in range(count):
+        x = np.int64(regret[s + a])
+        if x > 0:
+            chosen = a
+            left -= x
+            if left < 0:
+                break
+    return chosen
+
+
+@no_alloc_kernel
+def pure_walk(p, game, unit, threshold, regret, policy_sum, scratch):
+    """Traverse the tree for player `p` in pure CFR; see the module."""
+    players, streets, first, counts = game.player, game.street, game.first, game.count
+    sources = game.source
+    node, action, entry, drawn = scratch.node, scratch.action, scratch.entry, scratch.drawn
+    value, policy, bucket = scratch.value, scratch.policy, scratch.bucket
+    adds_average, prunes = game.chips.shape[1] == 2, threshold > NO_THRESHOLD
+    other_row = policy.shape[0] - 1
+    n, depth, touched = 0, 0, 0
+    while True:
+        touched += 1
+        q = players[n]
+        if q >= 0:
+            count, k = counts[n], sources[n]
+            if k < 0:
+                s = game.start[n] + bucket[-1 - k, q, streets[n]] * count
+                match_regrets(game.fixed_weights, s, count, policy, other_row)
+                n = first[n] + draw_action(policy, other_row, count, scratch.rng)
+                continue
+            s = game.start[n] + bucket[k, q, streets[n]] * count
+            if q != p:
+                c = draw_pure(regret, s, count, policy, other_row, scratch.rng)
+                if adds_average:
+                    policy_sum[s + c] += 1
+                n = first[n] + c
+                continue
+            drawn[depth] = draw_pure(regret, s, count, policy, depth, scratch.rng)
+            node[depth], entry[depth], c = n, s, 0
+            if prunes:
+                c = skip_pruned(game, n, depth, 0, threshold, regret, scratch)
+            action[depth] = c
+            depth += 1
+            n = first[n] + c
+            continue
+        u = np.int64(np.rint(unit * payoff(game, n, p, scratch.rank)))
+        while depth > 0:
+            d = depth - 1
+            c, count = action[d], counts[node[d]]
+            value[d, c] = u
+            c += 1
+            if prunes:
+                c = skip_pruned(game, node[d], d, c, threshold, regret, scratch)
+            if c < count:
+                action[d] = c
+                n = first[node[d]] + c
+                break
+            u = value[d, drawn[d]]
+            s = entry[d]
+            for a in range(count):
+                if not (prunes and scratch.skipped[d, a]):
+                    x = regret[s + a] + value[d, a] - u
+                    regret[s + a] = min(max(x, -MAX_REGRET), MAX_REGRET)
+            depth = d
+        if depth == 0:
+            scratch.counters[0] += touched
+            return
+
+
+@no_alloc_kernel
+def average_walk(p, game, is_pure, regret, policy_sum, scratch):
     """Follow one line of play: `p` by its policy, the others uniformly; add to p's average."""
     policy, row, n = scratch.policy, scratch.policy.shape[0] - 1, 0
     while game.player[n] >= 0:
         q, count, k = game.player[n], game.count[n], game.source[n]
         scratch.counters[0] += 1
-        if q == p:
-            if k < 0:
-                s = game.start[n] + scratch.bucket[-1 - k, q, game.street[n]] * count
-                match_regrets(game.fixed_weights, s, count, policy, row)
+        if q != p:
+            n = game.first[n] + int(draw_uniform(scratch.rng) * count)
+        elif k < 0:
+            s = game.start[n] + scratch.bucket[-1 - k, q, game.street[n]] * count
+            match_regrets(game.fixed_weights, s, count, policy, row)
+            n = game.first[n] + draw_action(policy, row, count, scratch.rng)
+        else:
+            s = game.start[n] + scratch.bucket[k, q, game.street[n]] * count
+            if is_pure:
+                c = draw_pure(regret, s, count, policy, row, scratch.rng)
+                policy_sum[s + c] += 1
             else:
-                s = game.start[n] + scratch.bucket[k, q, game.street[n]] * count
                 match_regrets(regret, s, count, policy, row)
                 for a in range(count):
                     policy_sum[s + a] += policy[row, a]
-            n = game.first[n] + draw_action(policy, row, count, scratch.rng)
-        else:
-            n = game.first[n] + int(draw_uniform(scratch.rng) * count)
+                c = draw_action(policy, row, count, scratch.rng)
+            n = game.first[n] + c
     scratch.counters[0] += 1
 
 
-def _sample_iterations(begin, end, seed, game, regret, policy_sum, scratch):
+@no_alloc_kernel
+def draw_threshold(threshold, rng):
+    """Return the threshold of one traversal."""
+    if threshold > NO_THRESHOLD and draw_uniform(rng) >= PRUNED_SHARE:
+        return NO_THRESHOLD
+    return threshold
+
+
+def _sample_iterations(begin, end, seed, game, threshold, regret, policy_sum, scratch):
     """Run the iterations `begin` to `end - 1`: a deal, and a traversal for each player."""
     num_players = game.chips.shape[1]
     for t in range(begin, end):
         seed_stream(seed, t, 0, scratch.rng)
         deal_hands(game, scratch)
         for p in range(num_players):
-            regret_walk(p, game, regret, policy_sum, scratch)
+            limit = draw_threshold(threshold, scratch.rng)
+            regret_walk(p, game, limit, regret, policy_sum, scratch)
             if num_players > 2:
-                average_walk(p, game, regret, policy_sum, scratch)
+                average_walk(p, game, False, regret, policy_sum, scratch)
+
+
+def _sample_pure_iterations(begin, end, seed, game, unit, threshold, regret, policy_sum, scratch):
+    """Run the iterations `begin` to `end - 1` of pure CFR."""
+    num_players = game.chips.shape[1]
+    for t in range(begin, end):
+        seed_stream(seed, t, 0, scratch.rng)
+        deal_hands(game, scratch)
+        for p in range(num_players):
+            limit = draw_threshold(threshold, scratch.rng)
+            pure_walk(p, game, unit, limit, regret, policy_sum, scratch)
+            if num_players > 2:
+                average_walk(p, game, True, regret, policy_sum, scratch)
 
 
 sample_iterations = no_alloc_kernel(_sample_iterations, inline=False)
+sample_pure_iterations = no_alloc_kernel(_sample_pure_iterations, inline=False)
 
 
 @no_alloc_kernel
