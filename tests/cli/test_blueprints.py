@@ -44,6 +44,6 @@ def test_an_expert_plays_with_its_base_at_a_table(run, blueprints):
 
 def test_blueprints_are_written_to_files_of_their_own(run, blueprints):
     answer = run("export", "runs/base", "base.json")
-    assert answer.code and "is a blueprint" in answer.err
+    assert answer.code and "is a blueprint; write it to a .npz file" in answer.err
     answer = run("match", "expert.npz", "base.npz", SPEC, "--more", "base.npz", "--aivat")
     assert answer.code and "leave out --more" in answer.err

@@ -56,7 +56,7 @@ def export(
     written = f"wrote {file}"
     if isinstance(first, BettingPolicy):
         if runtime or file.suffix in (".json", ".csv", ".onnx"):
-            raise ConfigError(f"{policy} is a blueprint, which is written to a .npz file of its own")
+            raise ConfigError(f"{policy} is a blueprint; write it to a .npz file")
         first.save(file)
     elif file.suffix == ".npz":
         from counterplay.interop.portable_policy import write_portable_policy, write_runtime_module
