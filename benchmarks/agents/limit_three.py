@@ -1,16 +1,16 @@
 """Three-player limit hold'em: a base, experts for parts of the betting, matches, responses.
 
-    python -m benchmarks.agents.limit_three train NAME BUCKETS ITERATIONS [--part P] [--base B]
+    python -m benchmarks.agents.limit_three train NAME BUCKETS ITERATIONS [--part P --base B]
     python -m benchmarks.agents.limit_three stitch NAME BASE EXPERT...
     python -m benchmarks.agents.limit_three match DEALS AGENT AGENT [AGENT]
     python -m benchmarks.agents.limit_three gains NAME ITERATIONS DEALS
 
-Agents are kept in the folder `--store`; training saves NAME (the average profile) and NAME@current.
-The game has at most three raises before the flop and two on each later street. `gains` trains a
-response for each seat against the others, on the buckets of the agent, and plays both in that seat:
-what the response earns more is a lower bound on the seat's gain. Chips: the big blind is 10, and
-winnings are in thousandths of it per hand (mbb), with 95 % intervals. Every deal is played in all
-seatings.
+Agents are kept in the folder `--store`; training saves NAME (the average profile), NAME@current.
+`--caps` is the largest number of raises by street; the default is the small game with one each.
+`gains` trains a response for each seat against the others, on the buckets of the agent, and plays
+both in that seat: what the response earns more is a lower bound on the seat's gain. Chips: the big
+blind is 10, and winnings are in thousandths of it per hand (mbb), with 95 % intervals. Every deal
+is played in all seatings.
 """
 
 from __future__ import annotations
@@ -28,24 +28,32 @@ from counterplay.play.match import Estimate
 from counterplay.play.poker.table_match import TableMatch
 from counterplay.registry import load_abstracted_game, load_game
 
-GAME = "poker(players=3,blinds=(5,10,0),opens=(2,0,0,0),raise_caps=(3,2,2,2))"
+GAME = "poker(players=3,blinds=(5,10,0),opens=(2,0,0,0),raise_caps=({}))"
 NUM_BINS = 50
 MBB = 100.0  # per chip
 NUM_PERIODS = 50  # of linear weights, in a training
 
 
 def train(
-    store: Path, name: str, num_buckets: int, iterations: int, part: str = "", base: str = ""
+    store: Path,
+    name: str,
+    num_buckets: int,
+    iterations: int,
+    game: Any,
+    part: str = "",
+    base: str = "",
+    **settings: Any,
 ) -> dict[str, Any]:
     """Train a blueprint or an expert, save its profiles, and return what it took."""
     rule = f"by_equity(num_buckets={num_buckets},num_bins={NUM_BINS},perfect_recall=false)"
-    arena = cp.RulesArena(load_abstracted_game(load_game(GAME), rule))
+    arena = cp.RulesArena(load_abstracted_game(game, rule))
     algorithm = cp.load_algorithm(
         "external_sampling",
         dense_tables=True,
         linear_period=max(iterations // NUM_PERIODS, 1),
         part=part,
         outside=str(agent_file(store, base)) if part else "",
+        **settings,
     )
     memory = algorithm.init(arena, 0)
     algorithm.step(arena, memory, 1)  # loads buckets and compiles
@@ -54,8 +62,8 @@ def train(
     seconds = time.process_time() - start
     for profile, policy in algorithm.policies(arena, memory).items():
         policy.save(agent_file(store, name if profile == "average" else f"{name}@{profile}"))
-    size = memory.regret.size
-    return {"iterations": iterations, "entries": size, "cpu_seconds": round(seconds, 1)}
+    facts = {"entries": memory.regret.size, "nodes": memory.nodes_touched}
+    return {**facts, "cpu_seconds": round(seconds, 1)}
 
 
 def agent_file(store: Path, name: str) -> Path:
@@ -96,7 +104,8 @@ def gains(store: Path, name: str, iterations: int, num_deals: int) -> dict[str, 
     rows = []
     for seat in range(agent.num_players):
         response = f"{name}-response{seat}"
-        train(store, response, buckets, iterations, f"seat {seat}", name)
+        game = agent.tables.game
+        train(store, response, buckets, iterations, game, f"seat {seat}", name)
         table = TableMatch(agent.tables.game, [load_agent(store, response), agent])
         for _ in table.play(num_deals * len(table.seatings)):
             pass
@@ -115,6 +124,7 @@ def main() -> None:
     """Run one task and print its result as JSON."""
     parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
     parser.add_argument("--store", type=Path, default=Path("runs/limit_three"))
+    parser.add_argument("--caps", default="1,1,1,1")
     tasks = parser.add_subparsers(dest="task", required=True)
     training = tasks.add_parser("train")
     training.add_argument("name")
@@ -122,6 +132,7 @@ def main() -> None:
     training.add_argument("iterations", type=int)
     training.add_argument("--part", default="")
     training.add_argument("--base", default="")
+    training.add_argument("--settings", type=json.loads, default={})
     stitching = tasks.add_parser("stitch")
     stitching.add_argument("name")
     stitching.add_argument("base")
@@ -137,7 +148,9 @@ def main() -> None:
     args.store.mkdir(parents=True, exist_ok=True)
     row: dict[str, Any] = {}
     if args.task == "train":
-        row = train(args.store, args.name, args.buckets, args.iterations, args.part, args.base)
+        game, part = load_game(GAME.format(args.caps)), (args.part, args.base)
+        sizes = args.buckets, args.iterations
+        row = train(args.store, args.name, *sizes, game, *part, **args.settings)
     elif args.task == "stitch":
         experts = [load_agent(args.store, expert) for expert in args.experts]
         policy = stitch(load_agent(args.store, args.base), *experts)

@@ -57,6 +57,8 @@ def test_subgame_of_three_seats_equals_that_of_two():
         solved.append(solve_subgame(arena, ranges, 0, iterations=10))
     assert solved[0].arena.spot.pot == solved[1].arena.spot.pot == 20
     assert (solved[0].weights == solved[1].weights).all()
+    row = solved[1].probabilities_at(0)[solved[1].arena.live]
+    assert row.std(axis=0).max() > 0.05  # hands differ
 
 
 def test_chips_of_folded_players_are_in_the_pot(blueprint):

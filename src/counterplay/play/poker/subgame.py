@@ -50,7 +50,6 @@ METHODS = ("unsafe", "resolve", "combined")
 MAX_ADDED_SHARE = 0.2  # of the range that `combined` adds by follow probabilities
 UNIFORM_SHARE = 0.1  # of the range that `combined` adds to all hands alike
 MAX_SUBGAME_NODES = 20_000
-MAX_STACK = 10**8  # chips; limit games have no end of them
 POSITIVE_POWER, NEGATIVE_FACTOR, AVERAGE_POWER = 1.5, 0.5, 3.0  # of DCFR
 MIN_PROBABILITY = 0.02
 NUM_HANDS = len(ALL_HANDS)
@@ -79,7 +78,10 @@ class SubgameArena(SpotArena):
         chips = street_start_chips(game, state)
         folded = sum(state.contributions[p] for p in range(game.num_players))
         folded -= sum(state.contributions[p] for p in state.players_left)
-        stack = min(*game.starting_stacks, MAX_STACK)
+        stack = min(game.starting_stacks)
+        if game.is_limit:  # tolerances of rounding are parts of what can be bet
+            raises = zip(game.raise_sizes, game.max_raises, strict=True)
+            stack = min(stack, chips + sum(size * count for size, count in raises))
         self.spot = Spot(
             cards_name(board),
             ("random", "random"),
