@@ -200,7 +200,7 @@ class HoldemBuckets:
         histograms = np.zeros((len(ALL_HANDS), self.num_bins))
         equity_histograms.count_river_bins(
             _list_rivers(board),
-            _permuted_hands(),
+            _hand_permutations(),
             self._river_bins,
             _HAND_CARDS,
             self.num_bins,
@@ -246,7 +246,7 @@ def _list_rivers(board: Sequence[int]) -> Ints:
 
 
 @cache
-def _permuted_hands() -> Ints:
+def _hand_permutations() -> Ints:
     """Return the index [24, 1326] of every hand after each permutation of the suits."""
     rank, suit = _HAND_CARDS // 4, _HAND_CARDS % 4
     cards = 4 * rank + np.array(SUIT_PERMUTATIONS)[:, suit]

@@ -17,7 +17,7 @@ from counterplay.kernels.poker import betting_walk
 
 
 class PolicyRows(NamedTuple):
-    """Where the weights of a policy are: N nodes."""
+    """The positions of the weights of a policy: N nodes."""
 
     start: Ints  # [N] first entry of a node's bucket 0
     source: Ints  # [N] number of the set of buckets

@@ -26,7 +26,7 @@ def buckets():
         yield
 
 
-def bucketed(spec, **settings):
+def make_game(spec, **settings):
     return BucketedGame(load_game(spec), load_abstraction("by_equity", **RULE | settings))
 
 
@@ -37,7 +37,7 @@ def random_expert(game, part, base, seed):
 
 @pytest.mark.parametrize("spec", [THREE_SEATS, SIDE_POTS])
 def test_equals_the_general_match(spec):
-    game = bucketed(spec)
+    game = make_game(spec)
     agents = [random_policy(game, seed) for seed in range(3)]
     for count in (3, 2):
         fast, slow = (kind(game.full_game, agents[:count], 5) for kind in (TableMatch, Match))
@@ -52,8 +52,8 @@ def test_equals_the_general_match(spec):
 
 def test_stitched_policies_equal_the_general_match():
     """Experts have other buckets than the base, and each node is played by one of them."""
-    coarse = bucketed(THREE_SEATS)
-    fine = bucketed(THREE_SEATS, seed=1)  # another set of buckets, with the same sizes
+    coarse = make_game(THREE_SEATS)
+    fine = make_game(THREE_SEATS, seed=1)  # another set of buckets, with the same sizes
     base = random_policy(coarse)
     experts = [random_expert(fine, part, base, k) for k, part in enumerate(("f", "cf", "rf"))]
     stitched = stitch(base, *experts)
@@ -70,7 +70,7 @@ def test_stitched_policies_equal_the_general_match():
 
 
 def test_other_agents_play_the_general_match():
-    game = bucketed(THREE_SEATS)
+    game = make_game(THREE_SEATS)
     policy = random_policy(game)
 
     class Caller:
