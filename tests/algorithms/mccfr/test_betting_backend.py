@@ -241,6 +241,6 @@ def test_pruning_skips_nodes_and_still_learns(pure):
 
 def test_discounted_integers_round_towards_zero():
     tables = np.array([-7, 7, 3], np.int32), np.array([5, 0, 9], np.uint32)
-    memory = BettingMemory(4, 0, 0, 0, 0, *tables)
+    memory = BettingMemory(4, 0, 0, 0, *tables)
     discount_tables(memory, 1)
     assert memory.regret.tolist() == [-3, 3, 1] and memory.policy_sum.tolist() == [2, 0, 4]

@@ -47,7 +47,6 @@ class BettingMemory:
     seed: int
     nodes_touched: int
     num_infosets: int
-    checksum: int  # of the policy outside of the part; 0 without one
     regret: Any  # [S] float32; int32 in pure CFR
     policy_sum: Any  # [S] float32; uint32 in pure CFR
     finished: ClassVar[bool] = False
@@ -59,6 +58,13 @@ class BettingMemory:
         return SizeReport(
             self.iteration, self.nodes_touched, self.num_infosets, self.regret.size, num_bytes
         )
+
+
+@dataclass
+class ExpertMemory(BettingMemory):
+    """The memory on a part of a betting tree."""
+
+    checksum: int  # of the policy outside of the part
 
 
 class BettingOptions(NamedTuple):
@@ -98,9 +104,11 @@ def new_betting_memory(arena: Any, seed: int, options: BettingOptions) -> Bettin
     tables = betting_tables(game, options.part)
     inside = tables.start >= 0
     num_infosets = int(np.array(tables.num_buckets)[tables.tree.street[inside]].sum())
-    checksum = _load_outside(game, options)[1] if options.part else 0
     regret, policy_sum = (np.zeros(tables.num_entries, dtype) for dtype in options.dtypes)
-    return BettingMemory(0, seed, 0, num_infosets, checksum, regret, policy_sum)
+    fields = 0, seed, 0, num_infosets, regret, policy_sum
+    if options.part:
+        return ExpertMemory(*fields, _load_outside(game, options)[1])
+    return BettingMemory(*fields)
 
 
 def _load_outside(game: BucketedGame, options: BettingOptions) -> tuple[BettingPolicy, int]:
@@ -141,7 +149,7 @@ def run_on_betting_tree(
     rows = PolicyRows(tables.start, np.full(len(inside), sets.add(game), np.int32))
     if options.part:
         policy, checksum = _load_outside(game, options)
-        if checksum != memory.checksum:
+        if not isinstance(memory, ExpertMemory) or checksum != memory.checksum:
             raise ConfigError(f"{options.outside} has changed since the run began; start a new run")
         fixed_weights, (outside,) = concatenate_weights([policy], sets)
         rows = PolicyRows(
