@@ -151,6 +151,7 @@ SEARCHERS = {  # of games without hidden information
 
 SEARCH_AGENTS = {  # agents that search games with hidden information
     "belief_search": "counterplay.search.belief_search:BeliefSearch",
+    "blueprint_search": "counterplay.play.poker.blueprint_search:BlueprintSearch",
     "hunl": "counterplay.play.poker.hunl:HoldemAgentConfig",
     "is_mcts": "counterplay.search.is_mcts:ISMCTS",
     "mirror_search": "counterplay.search.mirror_search:MirrorSearch",

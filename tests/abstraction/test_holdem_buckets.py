@@ -87,5 +87,14 @@ def test_bucketed_rules(few):
     forgets = dataclasses.replace(rule, perfect_recall=False).bucket_game(game.full_game)
     assert forgets.infoset_key(state, 0) == f"{buckets.split('-')[1]}:ccc|"
     assert game.num_players == 3 and "limit_holdem(players=3)" in cp.RulesArena(game).spec
-    with pytest.raises(cp.ConfigError, match="limit_holdem and no_limit_holdem"):
+    with pytest.raises(cp.ConfigError, match="such as limit_holdem"):
         cp.abstraction.load_abstraction("by_equity").bucket_game(cp.load_game("leduc_poker"))
+
+
+def test_counted_histograms_equal_computed_ones():
+    """From the bins of all rivers, which take some seconds."""
+    buckets = HoldemBuckets(num_buckets=5, num_bins=20)
+    for board in ("2c3d4h", "AsAd9h7c"):
+        cards = tuple(sorted(parse_cards(board)))
+        expected = buckets._compute_histograms(cards)
+        np.testing.assert_array_equal(buckets._count_histograms(cards), expected)

@@ -52,7 +52,7 @@ def test_an_interval_where_episodes_are_played(run, policy):
     assert run(*options, "--seed", 1) != answer
     assert json.loads(run(*options, "--episodes", 50).out)["episodes"] == 50
     text = run("match", policy, "uniform", "kuhn_poker", "--sampled")
-    assert text.lines[-1] == "1,000 episodes, the same random numbers for both"
+    assert text.lines[-1] == "1,000 episodes, the same random numbers for all"
     assert re.search(r"95% interval  ([-+]\S+ to [-+]\S+ *){2}", text.lines[5])
 
 

@@ -285,7 +285,7 @@ def test_numbers_of_agents(kuhn, leduc):
         cp.head_to_head(kuhn, policy, policy, policy)
     three = game_tree("kuhn_poker(players=3)")
     with pytest.raises(cp.ConfigError, match="give two, or one for each seat"):
-        cp.head_to_head(three.game, cp.uniform_policy(three))
+        cp.head_to_head(three.game, *[cp.uniform_policy(three)] * 4)
     game = cp.load_game("kuhn_poker(players=7)")
     with pytest.raises(cp.ConfigError, match="too many orders"):
         cp.head_to_head(game, *[cp.TabularPolicy(game)] * 7)
@@ -293,6 +293,13 @@ def test_numbers_of_agents(kuhn, leduc):
         cp.play_episode(kuhn.game, [policy])
     with pytest.raises(cp.ConfigError, match="the policy is for kuhn_poker, not for leduc_poker"):
         cp.head_to_head(leduc, policy, cp.uniform_policy(leduc))
+
+
+def test_a_single_agent_plays_all_seats(kuhn):
+    result = cp.head_to_head(kuhn, cp.uniform_policy(kuhn))
+    values = [score.mean for score in result.seat_scores[0]]
+    np.testing.assert_allclose(values, cp.expected_values(kuhn, cp.uniform_policy(kuhn)))
+    assert abs(result.scores[0].mean) < 1e-12
 
 
 class Endless(RandomGame):

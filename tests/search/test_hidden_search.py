@@ -53,7 +53,7 @@ def skip_without_jax(name):
 
 
 def test_every_agent_is_tested():
-    assert set(QUICK) == set(SEARCH_AGENTS) - {"hunl"}  # of tests/play/poker
+    assert set(QUICK) == set(SEARCH_AGENTS) - {"blueprint_search", "hunl"}  # of tests/play/poker
     needs = {load_search_agent(name).needs for name in SEARCH_AGENTS}
     assert needs == {"tree", "rules", "value network"}
 

@@ -11,6 +11,7 @@ from counterplay.registry import ABSTRACTIONS
 _EXPORTS = {
     "counterplay.registry": ["load_abstraction"],
     "abstraction": ["Abstraction", "build_abstraction", "fix_policy"],
+    "betting_policy": ["BettingPolicy", "load_betting_policy", "stitch"],
     "grafting": ["graft_policy"],
 } | exports_from_registry(ABSTRACTIONS)
 

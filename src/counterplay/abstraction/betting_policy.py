@@ -1,8 +1,13 @@
-"""Policies on the betting tree of poker with buckets: the blueprints of poker agents."""
+"""Policies on the betting tree of poker with buckets: the blueprints of poker agents.
+
+A policy may cover a part of the tree only, such as the play of two players after the others have
+folded, with finer buckets than the policy that it follows elsewhere: an expert (Abou Risk and
+Szafron, 2010; Gibson and Szafron, 2011). `stitch` puts a base and several experts together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -11,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.abstraction.holdem_buckets import BucketedGame
+from counterplay.arenas.poker.betting_parts import find_part
 from counterplay.arenas.poker.betting_tree import (
     BettingArrays,
     build_betting_arrays,
@@ -27,13 +33,15 @@ from counterplay.registry import get_spec, load_abstracted_game, split_abstracti
 BETTING_POLICY_FORMAT = "counterplay betting policy 1"
 WEIGHT_UNITS = 65535  # of 16 bits
 NUM_CLASSES = 169  # buckets before the flop
+OUTSIDE = "outside."  # before the names of a file's fields of the policy outside of a part
 
 
 @dataclass(frozen=True, eq=False)
 class BettingTables:
     """The layout of tables over decision nodes, buckets and actions.
 
-    The entries [buckets, actions] of a node begin at `start[node]`.
+    The entries [buckets, actions] of a node begin at `start[node]`; -1 is a node outside of the
+    part.
     """
 
     game: HoldemBase
@@ -61,14 +69,20 @@ class BettingTables:
         return node
 
 
-@lru_cache(maxsize=4)
-def betting_tables(game: BucketedGame) -> BettingTables:
-    """Return the layout of the tables of a game with buckets."""
-    tree = build_betting_arrays(game.full_game)
+@lru_cache(maxsize=16)
+def betting_tables(game: BucketedGame, part: str = "") -> BettingTables:
+    """Return the layout of the tables of a game with buckets, or of a part of its betting."""
+    tree = _betting_arrays(game.full_game)
     num_buckets = count_buckets(game)
-    sizes = np.array(num_buckets)[tree.street] * tree.count
-    start = np.cumsum(sizes) - sizes
+    inside = find_part(game.full_game, tree, part)
+    sizes = np.array(num_buckets)[tree.street] * tree.count * inside
+    start = np.where(inside, np.cumsum(sizes) - sizes, -1)
     return BettingTables(game.full_game, tree, num_buckets, start, int(sizes.sum()))
+
+
+@lru_cache(maxsize=4)
+def _betting_arrays(game: HoldemBase) -> BettingArrays:
+    return build_betting_arrays(game)
 
 
 def count_buckets(game: BucketedGame) -> tuple[int, ...]:
@@ -84,16 +98,32 @@ class BettingPolicy:
 
     Probabilities are in proportion to `weights` [S], with the layout of `betting_tables`; where all
     weights are zero they are uniform.
+
+    Args:
+        game: the game with its buckets.
+        weights: the weights.
+        part: name of a part of the betting, see `arenas.poker.betting_parts`.
+        outside: the policy outside of the part, on the same betting tree.
     """
 
-    def __init__(self, game: BucketedGame, weights: Any):
-        self.game, self.weights = game, weights
-        self.tables = betting_tables(game)
+    def __init__(
+        self,
+        game: BucketedGame,
+        weights: Any,
+        part: str = "",
+        outside: BettingPolicy | None = None,
+    ):
+        self.game, self.weights, self.part, self.outside = game, weights, part, outside
+        self.tables = betting_tables(game, part)
         if weights.shape != (self.tables.num_entries,):
             raise ConfigError(
                 f"the policy has {weights.size:,} entries, {self.spec} has "
                 f"{self.tables.num_entries:,}"
             )
+        if bool(part) != (outside is not None):
+            raise ConfigError("a policy for a part of the betting needs a policy outside of it")
+        if outside is not None:
+            check_same_betting(outside.game, game)
         self.num_players = game.full_game.num_players
 
     @property
@@ -102,10 +132,23 @@ class BettingPolicy:
         return get_spec(self.game)
 
     def __repr__(self) -> str:
-        return f"BettingPolicy({self.spec}: {len(self.tables.tree.player):,} betting nodes)"
+        part = f", part {self.part}" if self.part else ""
+        return f"BettingPolicy({self.spec}{part}: {len(self.tables.tree.player):,} betting nodes)"
+
+    @property
+    def pieces(self) -> list[BettingPolicy]:
+        """This policy, the one outside of its part, and so on to one for the whole tree."""
+        pieces: list[BettingPolicy] = [self]
+        while pieces[-1].outside is not None:
+            pieces.append(pieces[-1].outside)
+        return pieces
+
+    def piece_at(self, node: int) -> BettingPolicy:
+        """Return the first of the pieces that covers a decision node."""
+        return next(piece for piece in self.pieces if piece.tables.start[node] >= 0)
 
     def node_probabilities(self, node: int) -> Floats:
-        """Return the probabilities [buckets, actions] at a decision node."""
+        """Return the probabilities [buckets, actions] at a decision node of the part."""
         tables = self.tables
         count = int(tables.tree.count[node])
         size = tables.num_buckets[int(tables.tree.street[node])] * count
@@ -116,7 +159,8 @@ class BettingPolicy:
 
     def hand_probabilities(self, node: int, board: Sequence[int]) -> Floats:
         """Return the probabilities [1326, actions] of all hands at a decision node on a board."""
-        return self.node_probabilities(node)[self.game.buckets.board_buckets(tuple(board))]
+        piece = self.piece_at(node)
+        return piece.node_probabilities(node)[piece.game.buckets.board_buckets(tuple(board))]
 
     def action_probabilities(self, state: HoldemState, player: int) -> list[float]:
         """Return the acting player's probabilities of the legal actions.
@@ -127,8 +171,9 @@ class BettingPolicy:
         node, game = self._require_node(state), self.tables.game
         board = game.public_cards(state)[: sum(game.board_cards[: state.round + 1])]
         a, b = game.hole_cards(state, player)
-        bucket = self.game.buckets.board_buckets(tuple(board))[hand_index(a, b)]
-        row: list[float] = self.node_probabilities(node)[bucket].tolist()
+        piece = self.piece_at(node)
+        bucket = piece.game.buckets.board_buckets(tuple(board))[hand_index(a, b)]
+        row: list[float] = piece.node_probabilities(node)[bucket].tolist()
         return row
 
     @property
@@ -171,14 +216,53 @@ class BettingPolicy:
 
     def save(self, path: str | Path) -> None:
         """Write the policy to a file; `load_betting_policy` reads it."""
-        count = self.tables.tree.count.astype(np.int64)
-        street = self.tables.tree.street
-        rows = np.repeat(count, np.where(count > 0, np.array(self.tables.num_buckets)[street], 0))
+        content: dict[str, Any] = {}
+        for number, piece in enumerate(self.pieces):
+            prefix = OUTSIDE * number
+            content |= {f"{prefix}game": piece.spec, f"{prefix}weights": piece._units()}
+            if piece.part:
+                content[f"{prefix}part"] = piece.part
+        write_archive(path, BETTING_POLICY_FORMAT, content)
+
+    def _units(self) -> Any:
+        """Return the probabilities [S] in units of 1 / `WEIGHT_UNITS`."""
+        inside, tree = self.tables.start >= 0, self.tables.tree
+        sizes = np.where(inside, np.array(self.tables.num_buckets)[tree.street], 0)
+        rows = np.repeat(tree.count.astype(np.int64), sizes)
         offsets = np.cumsum(rows) - rows
         total = np.add.reduceat(self.weights.astype(np.float64), offsets)
         share = self.weights / np.repeat(np.where(total > 0.0, total, 1.0), rows)
-        content = {"game": self.spec, "weights": np.rint(WEIGHT_UNITS * share).astype(np.uint16)}
-        write_archive(path, BETTING_POLICY_FORMAT, content)
+        return np.rint(WEIGHT_UNITS * share).astype(np.uint16)
+
+
+def stitch(base: BettingPolicy, *experts: BettingPolicy) -> BettingPolicy:
+    """Return the policy of the experts on their parts, and of the base elsewhere.
+
+    Args:
+        base: a policy for the whole betting tree.
+        experts: policies for parts; their own policies outside of them are not used.
+
+    Raises:
+        ConfigError: the parts overlap, or betting trees differ.
+    """
+    policy, covered = base, np.zeros(len(base.tables.start), bool)
+    for expert in experts:
+        check_same_betting(base.game, expert.game)
+        inside = expert.tables.start >= 0
+        if (covered & inside).any():
+            raise ConfigError(f"part {expert.part!r} of an expert overlaps that of another one")
+        covered |= inside
+        policy = BettingPolicy(expert.game, expert.weights, expert.part, policy)
+    return policy
+
+
+def check_same_betting(one: BucketedGame, other: BucketedGame) -> None:
+    """Raise ConfigError if two games have different betting trees."""
+    if one.full_game != other.full_game:
+        raise ConfigError(
+            f"{get_spec(one.full_game)} and {get_spec(other.full_game)} differ in their betting; "
+            "experts and their base play the same game"
+        )
 
 
 def load_betting_policy(path: str | Path, game: HoldemBase | None = None) -> BettingPolicy:
@@ -195,9 +279,7 @@ def load_betting_policy(path: str | Path, game: HoldemBase | None = None) -> Bet
     """
     content = read_archive(path, BETTING_POLICY_FORMAT)
     try:
-        name, rule = split_abstraction(content["game"])
-        bucketed: Any = load_abstracted_game(load_game_from_file(name, path), rule)
-        policy = BettingPolicy(bucketed, content["weights"])
+        policy = _read_piece(content, "", path)
     except TrustError:
         raise
     except (ConfigError, KeyError, TypeError, AttributeError) as error:
@@ -205,6 +287,15 @@ def load_betting_policy(path: str | Path, game: HoldemBase | None = None) -> Bet
     if game is not None:
         check_structure(policy, game, str(path))
     return policy
+
+
+def _read_piece(content: Mapping[str, Any], prefix: str, path: str | Path) -> BettingPolicy:
+    """Return the policy whose fields have this prefix, with those outside of its part."""
+    name, rule = split_abstraction(content[f"{prefix}game"])
+    bucketed: Any = load_abstracted_game(load_game_from_file(name, path), rule)
+    part = content.get(f"{prefix}part", "")
+    outside = _read_piece(content, prefix + OUTSIDE, path) if part else None
+    return BettingPolicy(bucketed, content[f"{prefix}weights"], part, outside)
 
 
 def game_structure(game: HoldemBase) -> tuple[Any, ...]:

@@ -46,16 +46,22 @@ class ByEquity:
         """Return a hold'em game with its hands in buckets, for algorithms that sample rules.
 
         Histograms are of the equity on the river against all hands; `rollout_action` is not used.
+        Without a board each of the 169 hand classes is a bucket, which loses nothing.
 
         Raises:
-            ConfigError: the game is not limit or no-limit hold'em.
+            ConfigError: the game is not hold'em with 52 cards that ends on the river or has no
+                board.
         """
+        from itertools import accumulate
+
         from counterplay.abstraction.holdem_buckets import BucketedGame
 
-        if len(getattr(game, "board_cards", ())) < 4:
+        boards = tuple(accumulate(getattr(game, "board_cards", (1,))))
+        is_holdem = boards[-1] in (0, 5) and set(boards) <= {0, 3, 4, 5}
+        if not is_holdem or len(game.deck) != 52 or game.num_hole_cards != 2:
             raise ConfigError(
-                "by_equity without a tree is for limit_holdem and no_limit_holdem: other games "
-                "need their tree"
+                "by_equity without a tree is for games of two private cards from 52 that end on "
+                "the river or have no board, such as limit_holdem: other games need their tree"
             )
         return BucketedGame(game, self)
 

@@ -44,6 +44,7 @@ def export(
 
     Of a run, this is the policy with the guarantee; RUN@NAME chooses another.
     """
+    from counterplay.abstraction.betting_policy import BettingPolicy
     from counterplay.cli.progress import build_tree_with_progress
     from counterplay.experiment.saved_policies import load_policies
 
@@ -53,7 +54,11 @@ def export(
     policies = load_policies(policy, game, build=build_tree_with_progress)
     name, first = next(iter(policies.items()))
     written = f"wrote {file}"
-    if file.suffix == ".npz":
+    if isinstance(first, BettingPolicy):
+        if runtime or file.suffix in (".json", ".csv", ".onnx"):
+            raise ConfigError(f"{policy} is a blueprint; write it to a .npz file")
+        first.save(file)
+    elif file.suffix == ".npz":
         from counterplay.interop.portable_policy import write_portable_policy, write_runtime_module
 
         write_portable_policy(first, file)

@@ -1,10 +1,11 @@
-"""`counterplay match`: the mean utilities of two agents against each other."""
+"""`counterplay match`: the mean utilities of agents against each other."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -53,6 +54,14 @@ def match(
             show_default=False,
         ),
     ] = None,
+    more: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="C",
+            help="A further agent; with one for each seat, they play in all orders. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     iterations: AgentIterationsOption = None,
     sampled: Annotated[
         bool, typer.Option("--sampled", help="Play episodes even if the game can be unrolled.")
@@ -74,43 +83,47 @@ def match(
     json: JsonOption = False,
     trust: TrustOption = None,
 ) -> None:
-    """Print the mean utilities of two agents against each other.
+    """Print the mean utilities of agents against each other.
 
     All seats have the same weight. With more than two players, A plays each seat in turn, and
-    copies of B have all others.
+    copies of B have all others; or --more names an agent for each further seat.
 
     The result is exact if both are policies and the game can be unrolled. Otherwise it is a mean
     with its 95% interval, from episodes with swapped seats and the same random numbers. Ctrl-C ends
     the match early and prints the result so far.
     """
     from counterplay.cli.progress import agent_loader_with_progress
-    from counterplay.play.match import Match, head_to_head
+    from counterplay.play.match import head_to_head
+    from counterplay.play.poker.table_match import new_match
 
-    rules = load_last_game(game, a, b)
+    names = (a, b, *(more or ()))
+    rules = load_last_game(game, *names)
     _check_match(rules, episodes, width)
     if aivat:
+        if more:
+            raise ConfigError("--aivat is for two agents; leave out --more")
         _play_range_match(
             rules, (a, b), episodes or DEFAULT_AIVAT_EPISODES, seed, log, workers, json
         )
         return
     if log is not None or workers > 1:
         raise ConfigError("--log and --workers are for --aivat; add it or leave them out")
-    by_episodes = sampled or is_searcher(a) or is_searcher(b) or not is_small_game(rules)
+    by_episodes = sampled or any(map(is_searcher, names)) or not is_small_game(rules)
     loader = agent_loader_with_progress(rules, iterations, rules_only=by_episodes)
-    agents = loader.load_agents(a, b)
+    agents = loader.load_agents(*names)
     stopped = False
     if by_episodes:
-        sampled_match = Match(rules, agents, seed)
+        sampled_match = new_match(rules, agents, seed)
         stopped = _play_match(sampled_match, episodes, width)
         result = sampled_match.result()
     else:
         result = head_to_head(loader.tree, *agents)
     if json:
-        facts = {"game": get_spec(rules), "contestants": [a, b], "exact": result.is_exact}
+        facts = {"game": get_spec(rules), "contestants": list(names), "exact": result.is_exact}
         print_json(replace_non_finite({**facts, **_result_facts(result), "stopped": stopped}))
     else:
         print(f"game  {get_spec(rules)}")
-        _print_result(result, (a, b), rules.num_players)
+        _print_result(result, names, rules.num_players)
     if stopped:
         raise typer.Exit(130)
 
@@ -218,7 +231,8 @@ def _play_match(match: Match, episodes: int | None, width: float | None) -> bool
 
 
 def _print_result(result: MatchResult, names: Sequence[str], num_players: int) -> None:
-    for letter, name in zip("AB", names, strict=True):
+    letters = ascii_uppercase[: len(names)]
+    for letter, name in zip(letters, names, strict=True):
         print(f"{letter}     {name}")
     digits = 6 if result.is_exact else 4
     rows = [("mean", *(f"{score.mean:+.{digits}g}" for score in result.scores))]
@@ -227,13 +241,13 @@ def _print_result(result: MatchResult, names: Sequence[str], num_players: int) -
     for player in range(num_players):
         seats = [seat[player] for seat in result.seat_scores]
         rows.append((f"as player {player}", *(f"{seat.mean:+.{digits}g}" for seat in seats)))
-    print_table(("", "A", "B"), rows)
-    if num_players > 2:
+    print_table(("", *letters), rows)
+    if num_players > 2 == len(names):
         print("A plays each seat in turn, copies of B have all others")
     if result.is_exact:
         print("exact")
     else:
-        print(f"{result.num_episodes:,} episodes, the same random numbers for both")
+        print(f"{result.num_episodes:,} episodes, the same random numbers for all")
 
 
 def format_interval(score: ExactMean | Estimate) -> str:

@@ -86,12 +86,13 @@ def head_to_head(
     """Return the mean utilities of agents that play against each other.
 
     Of two agents, the first plays every seat in turn and the second has all other seats. More
-    agents, one per seat, play in all orders. Policies of a tree are compared exactly; rules, and
+    agents, one per seat, play in all orders. A single agent plays all seats, which gives their
+    values. Policies of a tree are compared exactly; rules, and
     agents that are not policies of a tree (such as searchers), need episodes.
 
     Args:
         arena: a tree, or the rules of a game.
-        agents: two agents, or one per seat.
+        agents: two agents, one per seat, or a single one.
         max_episodes: upper limit (by default 1000; no limit if there is a `target_width`).
         target_width: stop when the intervals of all scores are this narrow.
         seed: seed of all random numbers; the same seed gives the same result.
@@ -142,6 +143,8 @@ def exact_match_result(tree: TreeArena, policies: Sequence[Policy]) -> MatchResu
 class Match:
     """A match on the rules, played round by round, with its estimates so far."""
 
+    rounds_at_once = 1  # between two looks at the limits
+
     def __init__(
         self,
         game: Game,
@@ -174,8 +177,9 @@ class Match:
         if target_width is not None and not target_width > 0.0:
             raise ConfigError(f"target_width is {target_width}, must be positive")
         limit = max_episodes or (inf if target_width else DEFAULT_EPISODES)
-        while self.num_episodes + len(self.seatings) <= limit and not self.tally.is_deterministic:
-            self.play_round()
+        max_rounds = limit / len(self.seatings)
+        while self.tally.num_rounds + 1 <= max_rounds and not self.tally.is_deterministic:
+            self.play_rounds(int(min(max_rounds - self.tally.num_rounds, self.rounds_at_once)))
             yield
             if target_width and self._has_width(target_width):
                 return
@@ -185,6 +189,11 @@ class Match:
         widths = 2.0 * self.tally.margin(self.confidence)[:, -1]
         return self.tally.num_rounds >= MIN_ROUNDS and bool(widths.max() <= width)
 
+    def play_rounds(self, count: int) -> None:
+        """Play some rounds."""
+        for _ in range(count):
+            self.play_round()
+
     def play_round(self) -> None:
         """Play one episode for every seating, with the same random numbers, and count them all."""
         utilities, is_deterministic = [], True
@@ -193,8 +202,8 @@ class Match:
             episode = play_episode(self.game, seats, self.seed, self.tally.num_rounds)
             utilities.append(self.correction(episode) if self.correction else episode.utilities)
             is_deterministic = is_deterministic and episode.is_deterministic
-        self.tally = self.tally.add_round(
-            self.seat_weights, np.array(utilities, float), is_deterministic
+        self.tally = self.tally.add_rounds(
+            self.seat_weights, np.array([utilities], float), is_deterministic
         )
 
     def result(self) -> MatchResult:
@@ -218,7 +227,7 @@ class Match:
 class _MatchTally(NamedTuple):
     """Running means over rounds, [C, P + 1]: by agent and seat, with all seats in the last column.
 
-    Means and sums of squared deviations are updated by Welford's method.
+    Means and sums of squared deviations are merged by the method of Chan, Golub and LeVeque (1979).
     """
 
     num_rounds: int
@@ -228,18 +237,27 @@ class _MatchTally(NamedTuple):
     utility_variance: float  # of the same
     is_deterministic: bool  # whether every round is the same
 
-    def add_round(
+    def add_rounds(
         self, seat_weights: Floats, utilities: Floats, is_deterministic: bool
     ) -> _MatchTally:
-        """Return the tally with one more round of `utilities` [seatings, P]."""
-        round_mean = np.tensordot(seat_weights, utilities, 2)
-        rounds = self.num_rounds + 1
-        mean = self.mean + (round_mean - self.mean) / rounds
-        squares = self.squared_deviations + (round_mean - self.mean) * (round_mean - mean)
-        utility_mean = self.utility_mean + (float(utilities.mean()) - self.utility_mean) / rounds
-        deviation = float(((utilities - self.utility_mean) * (utilities - utility_mean)).mean())
-        variance = self.utility_variance + (deviation - self.utility_variance) / rounds
-        return _MatchTally(rounds, mean, squares, utility_mean, variance, is_deterministic)
+        """Return the tally with more rounds of `utilities` [rounds, seatings, P]."""
+        count = len(utilities)
+        means = np.einsum("capq,rpq->rca", seat_weights, utilities)
+        rounds, mean = self.num_rounds + count, means.mean(axis=0)
+        change = mean - self.mean
+        squares = self.squared_deviations + ((means - mean) ** 2).sum(axis=0)
+        utility_mean, utility_variance = float(utilities.mean()), float(utilities.var())
+        utility_change = utility_mean - self.utility_mean
+        share = count / rounds
+        return _MatchTally(
+            rounds,
+            self.mean + share * change,
+            squares + change**2 * self.num_rounds * share,
+            self.utility_mean + share * utility_change,
+            (1.0 - share) * self.utility_variance
+            + share * (utility_variance + (1.0 - share) * utility_change**2),
+            is_deterministic,
+        )
 
     def standard_error(self) -> Floats:
         """Return the standard errors [C, P + 1] of the means."""
@@ -261,6 +279,8 @@ class _MatchTally(NamedTuple):
 
 def _list_seatings(spec: str, num_players: int, num_agents: int) -> list[tuple[int, ...]]:
     """Return the seatings of a match; a seating has the index of the agent in each seat."""
+    if num_agents == 1:
+        return [(0,) * num_players]
     if num_agents == 2 <= num_players:
         seats = range(num_players)
         return [tuple(int(seat != first) for seat in seats) for first in seats]

@@ -13,6 +13,7 @@ from counterplay.arenas.subgame import resolve_policy as resolve_policy
 from counterplay.arenas.subgame import solve_outside_actions as solve_outside_actions
 from counterplay.core.rewards import AccumulatedRewards as AccumulatedRewards
 from counterplay.core.rewards import RewardGame as RewardGame
+from counterplay.play.poker.blueprint_search import BlueprintSearch as BlueprintSearch
 from counterplay.play.poker.hunl import HoldemAgentConfig as HoldemAgentConfig
 from counterplay.registry import load_search_agent as load_search_agent
 from counterplay.registry import load_searcher as load_searcher
@@ -48,6 +49,7 @@ __all__ = [
     "AccumulatedRewards",
     "AlphaBeta",
     "BeliefSearch",
+    "BlueprintSearch",
     "DepthLimitedArena",
     "Expectimax",
     "Expectiminimax",

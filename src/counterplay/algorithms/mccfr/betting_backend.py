@@ -12,15 +12,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, ClassVar
+from math import lcm
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
-from counterplay.abstraction.betting_policy import BettingPolicy, BettingTables, betting_tables
+from counterplay.abstraction.betting_policy import (
+    BettingPolicy,
+    betting_tables,
+    check_same_betting,
+    load_betting_policy,
+)
 from counterplay.abstraction.holdem_buckets import BucketedGame
+from counterplay.abstraction.kernel_game import (
+    BucketSets,
+    PolicyRows,
+    concatenate_weights,
+    make_kernel_game,
+    new_scratch,
+)
 from counterplay.arenas.rules import RulesArena, SizeReport
 from counterplay.errors import ConfigError
-from counterplay.games.compiled.poker import BucketTables
 from counterplay.kernels.poker import betting_walk
 from counterplay.kernels.runtime.threads import run_in_threads
 
@@ -33,8 +47,8 @@ class BettingMemory:
     seed: int
     nodes_touched: int
     num_infosets: int
-    regret: Any  # [S] float32
-    policy_sum: Any  # [S] float32
+    regret: Any  # [S] float32; int32 in pure CFR
+    policy_sum: Any  # [S] float32; uint32 in pure CFR
     finished: ClassVar[bool] = False
 
     @property
@@ -44,6 +58,29 @@ class BettingMemory:
         return SizeReport(
             self.iteration, self.nodes_touched, self.num_infosets, self.regret.size, num_bytes
         )
+
+
+@dataclass
+class ExpertMemory(BettingMemory):
+    """The memory on a part of a betting tree."""
+
+    checksum: int  # of the policy outside of the part
+
+
+class BettingOptions(NamedTuple):
+    """The part of the betting tree that is solved, and how."""
+
+    part: str = ""
+    outside: str = ""  # file of the policy that all players follow outside of the part
+    linear_period: int = 0  # iterations after which the tables are discounted; 0: never
+    num_workers: int = 1  # threads that share the tables without locks; if several, results vary
+    pure: bool = False  # pure CFR, with integers
+    prune_below: float = 0.0  # chips; actions with regrets below minus this are skipped; 0: never
+
+    @property
+    def dtypes(self) -> tuple[Any, Any]:
+        """Types of the tables of regrets and of the average."""
+        return (np.int32, np.uint32) if self.pure else (np.float32, np.float32)
 
 
 def require_bucketed_game(arena: Any) -> BucketedGame:
@@ -61,17 +98,42 @@ def require_bucketed_game(arena: Any) -> BucketedGame:
     return game
 
 
-def new_betting_memory(arena: Any, seed: int) -> BettingMemory:
+def new_betting_memory(arena: Any, seed: int, options: BettingOptions) -> BettingMemory:
     """Return a memory with zero regrets."""
-    tables = betting_tables(require_bucketed_game(arena))
-    decisions = tables.tree.player >= 0
-    num_infosets = int(np.array(tables.num_buckets)[tables.tree.street[decisions]].sum())
-    regret, policy_sum = (np.zeros(tables.num_entries, np.float32) for _ in range(2))
-    return BettingMemory(0, seed, 0, num_infosets, regret, policy_sum)
+    game = require_bucketed_game(arena)
+    tables = betting_tables(game, options.part)
+    inside = tables.start >= 0
+    num_infosets = int(np.array(tables.num_buckets)[tables.tree.street[inside]].sum())
+    regret, policy_sum = (np.zeros(tables.num_entries, dtype) for dtype in options.dtypes)
+    fields = 0, seed, 0, num_infosets, regret, policy_sum
+    if options.part:
+        return ExpertMemory(*fields, _load_outside(game, options)[1])
+    return BettingMemory(*fields)
+
+
+def _load_outside(game: BucketedGame, options: BettingOptions) -> tuple[BettingPolicy, int]:
+    """Return the policy outside of the part, and its checksum."""
+    path = Path(options.outside)
+    if not path.is_file():
+        raise ConfigError(
+            f"external_sampling: outside is {options.outside!r}, must be the file of a blueprint"
+        )
+    policy, checksum = _read_outside(str(path), path.stat().st_mtime_ns)
+    check_same_betting(policy.game, game)
+    return policy, checksum
+
+
+@lru_cache(maxsize=2)
+def _read_outside(path: str, modified: int) -> tuple[BettingPolicy, int]:
+    """Return the policy of a file, and its checksum; `modified` is the time of the last change."""
+    policy, checksum = load_betting_policy(path), 0
+    for piece in policy.pieces:
+        checksum = crc32(piece.weights.tobytes(), checksum)
+    return policy, checksum
 
 
 def run_on_betting_tree(
-    arena: Any, memory: BettingMemory, iterations: int, period: int, num_workers: int
+    arena: Any, memory: BettingMemory, iterations: int, options: BettingOptions
 ) -> BettingMemory:
     """Run iterations in place and return the memory.
 
@@ -79,14 +141,26 @@ def run_on_betting_tree(
         arena: the rules of a game with buckets.
         memory: the memory.
         iterations: number of iterations; each has one deal and a traversal for every player.
-        period: iterations after which the tables are discounted; 0 for equal weights.
-        num_workers: threads that share the tables without locks; with more than one, results are
-            not reproducible to the bit.
+        options: the part that is solved, and how.
     """
     game = require_bucketed_game(arena)
-    tables = betting_tables(game)
-    kernel_game = _kernel_game(tables, _lookup_tables(game))
-    scratches = [_new_scratch(tables) for _ in range(num_workers)]
+    tables, sets = betting_tables(game, options.part), BucketSets()
+    inside, fixed_weights = tables.start >= 0, np.zeros(0, np.float32)
+    rows = PolicyRows(tables.start, np.full(len(inside), sets.add(game), np.int32))
+    if options.part:
+        policy, checksum = _load_outside(game, options)
+        if not isinstance(memory, ExpertMemory) or checksum != memory.checksum:
+            raise ConfigError(f"{options.outside} has changed since the run began; start a new run")
+        fixed_weights, (outside,) = concatenate_weights([policy], sets)
+        rows = PolicyRows(
+            np.where(inside, rows.start, outside.start),
+            np.where(inside, rows.source, -1 - outside.source).astype(np.int32),
+        )
+    kernel_game = make_kernel_game(tables, sets, rows, fixed_weights)
+    period, num_workers = options.linear_period, options.num_workers
+    scratches = [new_scratch(tables, len(sets.games), options.pure) for _ in range(num_workers)]
+    unit = lcm(*range(1, game.full_game.num_players + 1)) if options.pure else 1
+    threshold = -unit * options.prune_below if options.prune_below else betting_walk.NO_THRESHOLD
     begin, end = memory.iteration + 1, memory.iteration + iterations + 1
     while begin < end:
         last = min(end, begin + period - (begin - 1) % period) if period else end
@@ -94,78 +168,40 @@ def run_on_betting_tree(
         parts = list(pairwise(bounds))
 
         def work(first: int, until: int, parts: list[tuple[int, int]] = parts) -> None:
-            betting_walk.sample_iterations(
-                first,
-                until,
-                np.uint64(memory.seed),
-                kernel_game,
-                memory.regret,
-                memory.policy_sum,
-                scratches[parts.index((first, until))],
-            )
+            scratch = scratches[parts.index((first, until))]
+            place = first, until, np.uint64(memory.seed), kernel_game
+            tables = memory.regret, memory.policy_sum, scratch
+            if options.pure:
+                betting_walk.sample_pure_iterations(*place, unit, threshold, *tables)
+            else:
+                betting_walk.sample_iterations(*place, threshold, *tables)
 
         run_in_threads(work, parts)
         begin = last
         memory.iteration = begin - 1
         if period and memory.iteration % period == 0:
-            number = memory.iteration // period
-            factor = np.float32(number / (number + 1))
-            memory.regret *= factor
-            memory.policy_sum *= factor
+            discount_tables(memory, memory.iteration // period)
     memory.nodes_touched += sum(int(scratch.counters[0]) for scratch in scratches)
     return memory
 
 
-def betting_policies(arena: Any, memory: BettingMemory) -> Mapping[str, BettingPolicy]:
+def discount_tables(memory: BettingMemory, number: int) -> None:
+    """Multiply the tables by number / (number + 1), in place; integers are rounded towards zero."""
+    for table in (memory.regret, memory.policy_sum):
+        if table.dtype.kind == "f":
+            table *= np.float32(number / (number + 1))
+        else:
+            np.multiply(table, number / (number + 1), out=table, casting="unsafe")
+
+
+def betting_policies(
+    arena: Any, memory: BettingMemory, options: BettingOptions
+) -> Mapping[str, BettingPolicy]:
     """Return the average and the current policy."""
-    game = require_bucketed_game(arena)
+    game, part = require_bucketed_game(arena), options.part
+    outside = _load_outside(game, options)[0] if part else None
+    current = np.maximum(memory.regret, 0)
     return {
-        "average": BettingPolicy(game, memory.policy_sum.copy()),
-        "current": BettingPolicy(game, np.maximum(memory.regret, 0.0)),
+        "average": BettingPolicy(game, memory.policy_sum.astype(np.float32), part, outside),
+        "current": BettingPolicy(game, current.astype(np.float32), part, outside),
     }
-
-
-@lru_cache(maxsize=2)
-def _lookup_tables(game: BucketedGame) -> list[BucketTables]:
-    return [game.buckets.lookup_tables(size) for size in np.cumsum(game.full_game.board_cards)]
-
-
-def _kernel_game(tables: BettingTables, lookups: list[BucketTables]) -> betting_walk.BettingGame:
-    tree = tables.tree
-    return betting_walk.BettingGame(
-        player=tree.player,
-        street=tree.street,
-        first=tree.first,
-        count=tree.count,
-        chips=tree.chips,
-        left=tree.left,
-        start=tables.start,
-        num_board=np.cumsum(tables.game.board_cards),
-        entries=np.array([lookup.entries.ctypes.data for lookup in lookups]),
-        tables=np.array([lookup.buckets.ctypes.data for lookup in lookups]),
-        widths=np.array([lookup.buckets.itemsize for lookup in lookups]),
-    )
-
-
-def _new_scratch(tables: BettingTables) -> betting_walk.WalkScratch:
-    num_players, streets = tables.tree.chips.shape[1], len(tables.num_buckets)
-    depth, width = tables.depth, betting_walk.MAX_ACTIONS
-    if int(tables.tree.count.max()) > width:
-        raise ConfigError(
-            f"a node of the betting tree has {int(tables.tree.count.max())} actions, "
-            f"must have at most {width}: offer fewer sizes"
-        )
-    num_cards = 2 * num_players + betting_walk.NUM_BOARD_CARDS
-    return betting_walk.WalkScratch(
-        rng=np.zeros(16, np.uint64),
-        counters=np.zeros(16, np.int64),
-        deck=np.arange(betting_walk.NUM_CARDS),
-        cards=np.zeros(num_cards, np.int64),
-        bucket=np.zeros((num_players, streets), np.int64),
-        rank=np.zeros(num_players, np.int64),
-        node=np.zeros(depth, np.int64),
-        action=np.zeros(depth, np.int64),
-        entry=np.zeros(depth, np.int64),
-        value=np.zeros((depth, width), np.float32),
-        policy=np.zeros((depth + 1, width), np.float32),
-    )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from counterplay.algorithms.mccfr.betting_backend import (
+    BettingOptions,
     betting_policies,
     new_betting_memory,
     run_on_betting_tree,
@@ -54,6 +55,14 @@ class ExternalSampling(MonteCarloCFR):
     every betting node, bucket and action (32 bits), and a traversal visits the betting tree with
     cards that are dealt once per iteration. This is how blueprints are computed. `linear_period`
     then weighs iterations linearly, in steps of that many iterations, in regrets and averages.
+    With `part` and `outside`, the tables cover a part of the betting (`heads_up` after folds, `seat
+    K`, or beginnings such as `rf,rrf`: see `arenas.poker.betting_parts`), and all players follow
+    the blueprint in the file `outside` elsewhere. The result plays both together: an expert in the
+    sense of Gibson and Szafron (2011), or, for a seat, a response to the others. `pure` is pure CFR
+    (Gibson, 2014): one action is drawn at each node, also for the traverser, and tables are of
+    integers. `prune_below` skips actions with a regret below minus this number of chips in 95 % of
+    the traversals, except on the last street and where they end the hand (Brown and Sandholm,
+    2019).
     """
 
     gamma: NonNegative = 0.0  # iteration t has weight t**gamma in the average
@@ -64,13 +73,22 @@ class ExternalSampling(MonteCarloCFR):
     full_average: bool = False  # update all averages by a full pass; needs gamma = 0, one worker
     dense_tables: bool = False  # poker with buckets: tables by betting node and bucket
     linear_period: NonNegativeInt = 0  # with dense_tables: iterations of equal weight; 0: all
+    part: str = ""  # with dense_tables: part of the betting that is solved; empty: all
+    outside: str = ""  # file of the blueprint that all players follow outside of the part
+    pure: bool = False  # with dense_tables: pure CFR, with integers
+    prune_below: NonNegative = 0.0  # with dense_tables: chips; 0: prune nothing
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.full_average and (self.gamma or self.num_workers > 1):
             raise ConfigError("external_sampling: full_average needs gamma=0 and num_workers=1")
-        if self.linear_period and not self.dense_tables:
-            raise ConfigError("external_sampling: linear_period needs dense_tables=true")
+        for name in ("linear_period", "pure", "prune_below"):
+            if getattr(self, name) and not self.dense_tables:
+                raise ConfigError(f"external_sampling: {name} needs dense_tables=true")
+        if bool(self.part) != bool(self.outside) or (self.part and not self.dense_tables):
+            raise ConfigError(
+                "external_sampling: part and outside need each other and dense_tables"
+            )
         others = (self.gamma, self.regret_matching_plus, self.hedge_eta)
         if self.dense_tables and any((*others, self.draw_by_infoset, self.full_average)):
             raise ConfigError(
@@ -78,20 +96,30 @@ class ExternalSampling(MonteCarloCFR):
                 "leave out gamma, regret_matching_plus, hedge_eta, draw_by_infoset and full_average"
             )
 
+    @property
+    def _betting_options(self) -> BettingOptions:
+        return BettingOptions(
+            self.part,
+            self.outside,
+            self.linear_period,
+            self.num_workers,
+            self.pure,
+            self.prune_below,
+        )
+
     def init(self, arena: SamplingArena, seed: int = 0) -> Any:
         if self.dense_tables:
-            return new_betting_memory(arena, seed)
+            return new_betting_memory(arena, seed, self._betting_options)
         return super().init(arena, seed)
 
     def policies(self, arena: SamplingArena, memory: Any) -> Mapping[str, Any]:
         if self.dense_tables:
-            return betting_policies(arena, memory)
+            return betting_policies(arena, memory, self._betting_options)
         return super().policies(arena, memory)
 
     def step(self, arena: SamplingArena, memory: Any, iterations: int = 1) -> Any:
         if self.dense_tables:
-            workers = self.num_workers
-            return run_on_betting_tree(arena, memory, iterations, self.linear_period, workers)
+            return run_on_betting_tree(arena, memory, iterations, self._betting_options)
         if not self.full_average:
             return super().step(arena, memory, iterations)
         if not isinstance(memory, TreeSamplingMemory) or not isinstance(arena, TreeArena):

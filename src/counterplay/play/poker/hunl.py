@@ -151,6 +151,8 @@ class HoldemAgent:
         if not is_holdem or game.board_cards != (0, 3, 1, 1):
             raise ConfigError(f"hunl plays two-player no-limit hold'em, not {get_spec(game)}")
         check_structure(blueprint, game, config.blueprint)
+        if blueprint.part:
+            raise ConfigError(f"{config.blueprint} has experts for parts; hunl needs one blueprint")
         self.game, self.blueprint, self.config = game, blueprint, config
         self.search_games = {
             TURN: _with_sizes(game, f"a|a|{config.turn_sizes}|{config.next_sizes}"),

@@ -58,22 +58,36 @@ NUM_HANDS = len(ALL_HANDS)
 class SubgameArena(SpotArena):
     """The subgame that begins at a state; values count chips from the start of its street.
 
+    Chips of players who have folded are in the pot. Player 0 of the subgame is the first seat of
+    the two that are left.
+
     Args:
-        game: two-player no-limit hold'em with few bet sizes.
-        state: a decision on the flop, the turn or the river.
+        game: hold'em with few bet sizes and equal stacks.
+        state: a decision of two players on the flop, the turn or the river.
 
     Raises:
-        ConfigError: the betting tree is too large.
+        ConfigError: the betting tree is too large, or not two players are left.
     """
 
     def __init__(self, game: HoldemBase, state: HoldemState):
         HoldemArena.__init__(self, "float32")
         self.game, self.state = game, state
+        if len(state.players_left) != 2:
+            raise ConfigError(f"{len(state.players_left)} players are left; a subgame is for two")
         board = game.public_cards(state)
         chips = street_start_chips(game, state)
+        folded = sum(state.contributions[p] for p in range(game.num_players))
+        folded -= sum(state.contributions[p] for p in state.players_left)
         stack = min(game.starting_stacks)
+        if game.is_limit:  # tolerances of rounding are parts of what can be bet
+            raises = zip(game.raise_sizes, game.max_raises, strict=True)
+            stack = min(stack, chips + sum(size * count for size, count in raises))
         self.spot = Spot(
-            cards_name(board), ("random", "random"), 2 * chips, (stack - chips,) * 2, min_bet=1
+            cards_name(board),
+            ("random", "random"),
+            2 * chips + folded,
+            (stack - chips,) * 2,
+            min_bet=1,
         )
         self.isomorphism, self.symmetries = False, [IDENTITY_PERMUTATION]
         self.value_sum = float(self.spot.pot)
@@ -134,13 +148,13 @@ def build_subgame_betting(
         root: the state.
         chips: each player's chips at the start of its street, which payoffs count from.
     """
-    betting, actions = BettingTree(), list[tuple[int, ...]]()
+    betting, actions, seats = BettingTree(), list[tuple[int, ...]](), root.players_left
     waiting = deque([(root, -1)])
     while waiting:
         state, parent = waiting.popleft()
         block, number = len(betting.block_starts), len(betting.nodes)
         states = {number: state}
-        betting.start_block(_make_node(state, block, chips), parent)
+        betting.start_block(_make_node(state, seats, block, chips), parent)
         actions.append(())
         while number < len(betting.nodes):
             if len(betting.nodes) > MAX_SUBGAME_NODES:
@@ -157,7 +171,7 @@ def build_subgame_betting(
                 node.actions = tuple(game.action_name(state, a) for a in actions[number])
                 for action, name in zip(actions[number], node.actions, strict=True):
                     after = game.next_state(state, action)
-                    child = _make_node(after, block, chips)
+                    child = _make_node(after, seats, block, chips)
                     child.parent, child.action = number, name
                     if child.kind == FOLD:
                         child.folding_player = node.kind
@@ -180,12 +194,12 @@ def _deal_any(game: HoldemBase, state: HoldemState) -> HoldemState:
     return state
 
 
-def _make_node(state: HoldemState, block: int, chips: int) -> BettingNode:
+def _make_node(state: HoldemState, seats: tuple[int, ...], block: int, chips: int) -> BettingNode:
     if state.to_act == TERMINAL:
         kind = FOLD if len(state.players_left) == 1 else SHOWDOWN
     else:
-        kind = DEAL if state.to_act == CHANCE else state.to_act
-    first, second = (paid - chips for paid in state.contributions)
+        kind = DEAL if state.to_act == CHANCE else seats.index(state.to_act)
+    first, second = (state.contributions[p] - chips for p in seats)
     street = state.round - 1 - (kind == DEAL)  # a spot counts from the flop
     return BettingNode(kind, StreetState(street, 0, (first, second), state.to_act), block)
 

@@ -14,7 +14,7 @@ from counterplay.experiment.dataclass_fields import (
 from counterplay.registry import ALGORITHMS, EXTRA_BY_PACKAGE, GAMES, SEARCH_AGENTS, SEARCHERS
 
 NEED_JAX = ("counterplay.algorithms.deep.", "counterplay.search.belief_search:")
-OWN_ENTRY_AGENTS = ("hunl",)  # which the page Play offers by itself, for one game
+OWN_ENTRY_AGENTS = ("blueprint_search", "hunl")  # not offered for all games on the page Play
 
 
 @cache

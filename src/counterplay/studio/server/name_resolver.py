@@ -130,7 +130,7 @@ class NameResolver:
             if value is None or name not in SEARCH_AGENTS:
                 continue
             kind, _, rest = str(value).partition(":")
-            if name == "hunl":
+            if name in ("blueprint_search", "hunl"):
                 message = "a blueprint cannot be named here; hunl takes the newest run of it"
                 raise ApiError(422, field, message)
             if kind == "run" and rest:
