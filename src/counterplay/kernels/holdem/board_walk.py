@@ -14,8 +14,8 @@ from numpy import uint64
 from counterplay.kernels.holdem.deal_walk import evaluate_leaves, value_tolerance
 from counterplay.kernels.holdem.hand_strength import CARD_BIT, sort_by_strength, strength
 from counterplay.kernels.holdem.street_walk import ascend, descend
-from counterplay.kernels.runtime.jit import fma_kernel as kernel
-from counterplay.kernels.runtime.jit import noinline_kernel
+from counterplay.kernels.runtime.jit import fma_row_kernel as kernel
+from counterplay.kernels.runtime.jit import noinline_kernel, outlined_row_kernel
 
 ZERO = np.uint64(0)
 
@@ -61,7 +61,7 @@ def average_orbits(orbit, size, row, total, scratch):
         total[row, h] = scratch[ZERO, k] / scratch[np.uint64(1), k]
 
 
-@noinline_kernel
+@outlined_row_kernel
 def walk_roots(
     walks, streets, tables, scratch, rows, stack, top, roots, reach, part, num_parts, mode, rounding
 ):

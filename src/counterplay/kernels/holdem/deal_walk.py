@@ -13,8 +13,8 @@ import numpy as np
 from numpy import uint64
 
 from counterplay.kernels.holdem.street_walk import ascend, descend
-from counterplay.kernels.runtime.jit import fma_kernel as kernel
-from counterplay.kernels.runtime.jit import noinline_kernel, sum_kernel
+from counterplay.kernels.runtime.jit import fma_row_kernel as kernel
+from counterplay.kernels.runtime.jit import noinline_kernel, outlined_row_kernel, sum_row_kernel
 from counterplay.kernels.runtime.lanes import (
     LANES,
     all_lanes,
@@ -151,7 +151,7 @@ def set_leaf_values(
             store(value, uint64(node - base) * width + h, mask, x)
 
 
-@sum_kernel
+@sum_row_kernel
 def add_equity_of_hands(equity, at, reach, row, pot, value, to):
     """Add pot * equity @ reach to a row of values: the walk of player 0."""
     for i in range(uint64(equity.shape[1])):
@@ -171,7 +171,7 @@ def add_equity_against_hands(equity, at, reach, row, pot, value, to):
                 value[to, j] += factor * equity[at, i, j]
 
 
-@noinline_kernel
+@outlined_row_kernel
 def add_runouts(walk, rows, block, board):
     """Add the pots won at the run-outs of a block; `evaluate_leaves` has set the rest."""
     pots, equity, at = walk.runout_pot, walk.equity, uint64(walk.equity_row[board])
@@ -187,7 +187,7 @@ def add_runouts(walk, rows, block, board):
             add_equity_against_hands(equity, at, reach, row, pot, value, to)
 
 
-@noinline_kernel
+@outlined_row_kernel
 def evaluate_leaves(walk, scratch, rows, block, board):
     """Set the values of the showdowns, folds and run-outs of a block."""
     order, rank, cards, same = walk.order, walk.strength, walk.cards, walk.same_hand
@@ -274,7 +274,7 @@ def value_tolerance(rows, size, rounding):
     return rows.value.dtype.type(max(total * rounding, MIN_TOLERANCE))
 
 
-@noinline_kernel
+@outlined_row_kernel
 def walk_last_street(walk, tables, scratch, rows, block, board, mode, rounding):
     """Walk a block without deals; the caller sets the first row of reach."""
     descend(walk, tables, scratch, rows, block, board, mode)
@@ -283,7 +283,7 @@ def walk_last_street(walk, tables, scratch, rows, block, board, mode, rounding):
     ascend(walk, tables, scratch, rows, block, board, mode, tiny)
 
 
-@noinline_kernel
+@outlined_row_kernel
 def walk_middle_street(walk, tables, scratch, block, board, mode, rounding):
     """Walk a block and, for each next card, the blocks after its deals."""
     rows, below = scratch.upper, scratch.lower
@@ -304,7 +304,14 @@ def walk_middle_street(walk, tables, scratch, block, board, mode, rounding):
     ascend(walk, tables, scratch, rows, block, board, mode, tiny)
 
 
-@noinline_kernel
+@kernel
+def copy_first_row(value, row, out):
+    """Set a row of `out` to the first row of `value`."""
+    for h in range(uint64(out.shape[1])):
+        out[row, h] = value[ZERO, h]
+
+
+@outlined_row_kernel
 def walk_after_card(walk, tables, scratch, top, block, board, mode, rounding, out):
     """Set `out` [deals of the block, hands] to the values after the deal that leads to `board`."""
     first = walk.leaf_range[block, 3]
@@ -314,14 +321,14 @@ def walk_after_card(walk, tables, scratch, top, block, board, mode, rounding, ou
         if walk.leaf_range[below, 3] < walk.leaf_range[below, 4]:
             set_reach_after_deal(walk, top, node, board, scratch.upper)
             walk_middle_street(walk, tables, scratch, below, board, mode, rounding)
-            out[i - first] = scratch.upper.value[0]
+            copy_first_row(scratch.upper.value, uint64(i - first), out)
         else:
             set_reach_after_deal(walk, top, node, board, scratch.lower)
             walk_last_street(walk, tables, scratch, scratch.lower, below, board, mode, rounding)
-            out[i - first] = scratch.lower.value[0]
+            copy_first_row(scratch.lower.value, uint64(i - first), out)
 
 
-@noinline_kernel
+@outlined_row_kernel
 def walk_after_cards(walk, tables, scratch, top, block, boards, mode, rounding, out):
     """Do `walk_after_card` for the boards `boards[0]` to `boards[1]` - 1 of the next street.
 
@@ -335,7 +342,7 @@ def walk_after_cards(walk, tables, scratch, top, block, boards, mode, rounding, 
         )
 
 
-@noinline_kernel
+@outlined_row_kernel
 def iterate_last_street(walks, tables, scratches, tops, rounding, mode, factors, decays, weights):
     """Run iterations on a tree of one block, both players in turn.
 
@@ -359,14 +366,14 @@ def iterate_last_street(walks, tables, scratches, tops, rounding, mode, factors,
         walk_last_street(walks[1], tables, scratches[1], tops[1], 0, 0, mode, rounding)
 
 
-@noinline_kernel
+@outlined_row_kernel
 def descend_first_block(walk, tables, scratch, top, block, board, mode):
     """Walk down the first block; its deals are walked by other calls."""
     descend(walk, tables, scratch, top, block, board, mode)
     evaluate_leaves(walk, scratch, top, block, board)
 
 
-@noinline_kernel
+@outlined_row_kernel
 def ascend_first_block(walk, tables, scratch, top, block, board, mode, rounding, after):
     """Walk up the first block with the values `after` [boards, deals, hands] of its deals."""
     base, first = walk.block[block], walk.leaf_range[block, 3]

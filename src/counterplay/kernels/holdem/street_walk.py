@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy import uint64
 
-from counterplay.kernels.runtime.jit import fma_kernel as kernel
-from counterplay.kernels.runtime.jit import noinline_kernel
+from counterplay.kernels.runtime.jit import fma_row_kernel as kernel
+from counterplay.kernels.runtime.jit import outlined_row_kernel
 from counterplay.kernels.runtime.lanes import (
     LANES,
     all_lanes,
@@ -252,7 +252,7 @@ def add_packed_average(start, row, count, size, reach, decay, weight, k, sums, f
             fresh[a * size + h] = real(sums[k, at + h]) * decay + weight * reach[to, h]
 
 
-@noinline_kernel
+@outlined_row_kernel
 def descend(walk, tables, scratch, rows, block, board, mode):
     """Set the reach of every node of a block; the caller sets its first row."""
     kind, first_child, counts, sizes = walk.kind, walk.first, walk.count, walk.sizes
@@ -426,7 +426,7 @@ def apply_lock_values(lock, at, first, count, size, row, policy, value):
             value[row, h] = mean
 
 
-@noinline_kernel
+@outlined_row_kernel
 def ascend(walk, tables, scratch, rows, block, board, mode, tolerance):
     """Set the values of a block's nodes from its leaves; update regrets if `mode` is MODE_LEARN."""
     kind, first_child, counts, player = walk.kind, walk.first, walk.count, walk.player
