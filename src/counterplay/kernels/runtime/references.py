@@ -19,15 +19,15 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
 
-class Reference(types.Type):
+class RecordReference(types.Type):
     """The address of a value on the stack."""
 
     def __init__(self, target: Any):
         self.target = target
-        super().__init__(f"Reference({target})")
+        super().__init__(f"RecordReference({target})")
 
 
-@register_model(Reference)
+@register_model(RecordReference)
 class _ReferenceModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any):
         super().__init__(manager, kind, manager[kind.target].get_value_type().as_pointer())
@@ -35,18 +35,18 @@ class _ReferenceModel(models.PrimitiveModel):
 
 @intrinsic
 def _reference(typing_context, value):
-    if isinstance(value, Reference):
+    if isinstance(value, RecordReference):
         return value(value), lambda context, builder, sig, values: values[0]
 
     def code(context, builder, sig, values):
         return cgutils.alloca_once_value(builder, values[0])
 
-    return Reference(value)(value), code
+    return RecordReference(value)(value), code
 
 
 @intrinsic
 def _dereference(typing_context, reference):
-    if not isinstance(reference, Reference):
+    if not isinstance(reference, RecordReference):
         return reference(reference), lambda context, builder, sig, values: values[0]
 
     def code(context, builder, sig, values):
@@ -61,7 +61,7 @@ def _reference_item(typing_context, reference, index):
         number = context.cast(builder, values[1], sig.args[1], types.int64)
         return builder.gep(values[0], [ir.Constant(number.type, 0), number], inbounds=True)
 
-    return Reference(reference.target.dtype)(reference, index), code
+    return RecordReference(reference.target.dtype)(reference, index), code
 
 
 IS_COMPILED = not getattr(config, "DISABLE_JIT", False)
