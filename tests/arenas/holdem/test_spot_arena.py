@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import counterplay as cp
-from counterplay.arenas.holdem.base import HoldemPolicy
+from counterplay.arenas.holdem.base import HoldemArena, HoldemPolicy
 from counterplay.arenas.holdem.spot import Spot
 from counterplay.arenas.holdem.spot_arena import SpotArena
 from tests.arenas.holdem.spots import all_but, both, tree_of
@@ -110,6 +112,19 @@ def test_isomorphic_boards_change_nothing(spot):
         one, other = (cp.judge(r.policy.arena, r.policy) for r in result)
         np.testing.assert_allclose(one.values, other.values, atol=1e-9)
         np.testing.assert_allclose(one.best_values, other.best_values, atol=1e-9)
+
+
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_one_walk_judges_as_two_do(is_locked):
+    arena = SpotArena(replace(FLOP, rake=0.05, rake_cap=2.0), "float64")
+    if is_locked:
+        lock = np.ones((len(arena.betting.nodes[0].actions), arena.hands[0].size))
+        arena.lock(0, 0, lock)
+    policy = cp.solve(arena, cp.algorithms.DCFR(), iterations=7).policy
+    tables = arena.policy_tables(policy)
+    for player in (0, 1):
+        expected = HoldemArena.judge_player(arena, player, tables)
+        assert arena.judge_player(player, tables) == pytest.approx(expected, rel=1e-12)
 
 
 def test_precisions_agree():

@@ -120,6 +120,7 @@ def build_walks(
             next_boards=boards.next_boards,
             chance=boards.chance,
             isomorphic_boards=boards.isomorphic_boards,
+            multiplicity=boards.multiplicity.astype(np.float64),
             permutation_index=boards.permutation_index,
             hand_permutations=np.array(permutations, np.int64).reshape(-1, own.size),
             **hand_arrays((own, hands[1 - player]), (orders[player], orders[1 - player])),
@@ -263,4 +264,5 @@ def new_street_scratch(walk: HoldemWalk, dtype: DTypeLike) -> StreetScratch:
         leaf_weaker=_new_lane_rows(own, dtype),
         card_sums=_new_lane_rows(52, dtype),
         square=_new_lane_rows(2 * LANES, dtype),
+        leaf_total=np.zeros(1),
     )

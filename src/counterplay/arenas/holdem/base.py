@@ -248,13 +248,18 @@ class HoldemArena:
         tables = self.policy_tables(policy)
         values, best = np.zeros(2), np.zeros(2)
         for player in (0, 1):
-            weight = self.hand_weights[player]
-            best[player] = weight @ self.walk(player, tables, street_walk.MODE_BEST)
             if player == 1 and self.value_sum is not None:  # saves a walk
+                best[1] = self.hand_weights[1] @ self.walk(1, tables, street_walk.MODE_BEST)
                 values[1] = self.value_sum - values[0]
-                continue
-            values[player] = weight @ self.walk(player, tables, street_walk.MODE_MEAN)
+            else:
+                values[player], best[player] = self.judge_player(player, tables)
         return values, best
+
+    def judge_player(self, player: int, tables: HoldemTables) -> tuple[float, float]:
+        """Return the value of a policy and that of a best response to it, for one player."""
+        weight = self.hand_weights[player]
+        best = weight @ self.walk(player, tables, street_walk.MODE_BEST)
+        return float(weight @ self.walk(player, tables, street_walk.MODE_MEAN)), float(best)
 
     def policy_tables(self, policy: HoldemPolicy) -> HoldemTables:
         """Return tables that hold a policy and nothing to learn."""

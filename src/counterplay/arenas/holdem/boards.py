@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -120,6 +121,14 @@ class Boards:
                 if permute_suits(permuted, suits) == canonical_card:
                     return child, tuple(suits[s] for s in suit_permutation)
         raise AssertionError(f"card {card} leads to no board")
+
+    @property
+    def multiplicity(self) -> Ints:
+        """Number [G] of boards that each board stands for, itself included."""
+        numbers = np.diff(self.isomorphic_boards) + 1
+        for board, (first, last) in enumerate(pairwise(self.next_boards.tolist())):
+            numbers[first:last] *= numbers[board]
+        return numbers
 
     @property
     def level_sizes(self) -> list[int]:

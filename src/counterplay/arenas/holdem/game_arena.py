@@ -49,7 +49,7 @@ from counterplay.core.cards import cards_name
 from counterplay.core.trust import load_game_from_file
 from counterplay.errors import ConfigError, FileError
 from counterplay.games.holdem_base import HoldemBase
-from counterplay.kernels.holdem import board_walk, deal_walk, packed_policy, street_walk
+from counterplay.kernels.holdem import board_walk, deal_walk, packed_policy
 from counterplay.kernels.holdem.types import (
     HoldemTables,
     HoldemWalk,
@@ -220,6 +220,7 @@ class HoldemGameArena(HoldemArena):
                     equity=no_equities.equity,
                     equity_row=no_equities.row,
                     isomorphic_boards=np.zeros(2, np.int64),
+                    multiplicity=np.zeros(0),
                     permutation_index=np.zeros(0, np.int64),
                     hand_permutations=np.zeros((0, self.num_hands(number)), np.int64),
                     **hand_fields[number],
@@ -270,14 +271,12 @@ class HoldemGameArena(HoldemArena):
         top = scratch.top
         top.own_reach[0] = 1.0
         top.opponent_reach[0] = 1.0 / self.num_pairs
-        street_walk.descend(first, tables, scratch.threads[0], top, 0, 0, mode)
-        deal_walk.evaluate_leaves(first, scratch.threads[0], top, 0, 0)
+        deal_walk.descend_block(first, tables, scratch.threads[0], top, 0, 0, mode)
         deals = first.leaf[first.leaf_range[0, 3] : first.leaf_range[0, 4]]
         if deals.size:
             values = self._walk_after_first_deals(player, tables, mode)
             top.value[deals] = self._average_orbits(values)
-        tiny = deal_walk.value_tolerance(top, first.sizes[1], tolerance)
-        street_walk.ascend(first, tables, scratch.threads[0], top, 0, 0, mode, tiny)
+        deal_walk.ascend_block(first, tables, scratch.threads[0], top, 0, 0, mode, tolerance)
         return top.value[0]
 
     def _walk_after_first_deals(self, player: int, tables: HoldemTables, mode: int) -> Floats:

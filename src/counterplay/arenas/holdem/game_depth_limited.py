@@ -271,8 +271,7 @@ class CutSubgames(StreetSubgames):
         own_leaf, other_leaf = np.zeros(shape), np.zeros(shape)
         for visit in (visit for level in levels for visit in level):
             walk, rows = arena.walks[player][visit.street], visit.rows
-            street_walk.descend(walk, tables, scratch, rows, visit.block, visit.board, mode)
-            deal_walk.evaluate_leaves(walk, scratch, rows, visit.block, visit.board)
+            deal_walk.descend_block(walk, tables, scratch, rows, visit.block, visit.board, mode)
             boards, depth = arena.street_boards[visit.street + 1], visit.street + 1 - self.street
             for node, targets in visit.deals:
                 own = rows.own_reach[walk.own_row[node]]
@@ -303,10 +302,10 @@ class CutSubgames(StreetSubgames):
                     if orbit_row >= 0:
                         total = _average_orbits(here.orbit[orbit_row], total)
                     rows.value[node - walk.block[visit.block]] = total
-                tiny = deal_walk.value_tolerance(rows, walk.sizes[1], arena.value_tolerance)
-                street_walk.ascend(
-                    walk, tables, scratch, rows, visit.block, visit.board, mode, tiny
-                )
+                deal_walk.ascend_block(
+                    walk, tables, scratch, rows, visit.block, visit.board, mode,
+                    arena.value_tolerance,
+                )  # fmt: skip
             below = np.array([visit.rows.value[0] for visit in level])
 
 

@@ -192,7 +192,7 @@ def _block_values(
         below = new_street_rows(walk, max_block, arena.compute_dtype)
         rows.opponent_reach[0] = arena.hands[1 - walker].weight / arena.total_pair_weight
         for depth, (block, block_board) in enumerate(zip(path, boards, strict=True)):
-            street_walk.descend(
+            deal_walk.descend_block(
                 walk, tables, scratch, rows, block, block_board, street_walk.MODE_MEAN
             )
             if depth < len(path) - 1:

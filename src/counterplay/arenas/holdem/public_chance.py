@@ -315,11 +315,11 @@ class PublicChanceSampler:
         scratch = arena.scratch(player)
         scratch.top.value[self._deals] = deal_values[:, rows.kind_of_hand]
         walk = arena.walks[player][0]
-        tiny = deal_walk.value_tolerance(scratch.top, walk.sizes[1], arena.value_tolerance)
         tables.regret[:] = 0.0
-        street_walk.ascend(
-            walk, tables, scratch.threads[0], scratch.top, 0, 0, street_walk.MODE_LEARN, tiny
-        )
+        deal_walk.ascend_block(
+            walk, tables, scratch.threads[0], scratch.top, 0, 0, street_walk.MODE_LEARN,
+            arena.value_tolerance,
+        )  # fmt: skip
         lines = self.first_round
         regret = np.zeros((lines.num_lines, rows.num_kinds), np.float32)
         factor = arena.num_pairs / _num_opponent_hands(arena) / rows.kind_size
@@ -341,8 +341,7 @@ class PublicChanceSampler:
         walk, top = arena.walks[player][0], scratch.top
         top.own_reach[0] = 1.0
         top.opponent_reach[0] = 1.0 / arena.num_pairs
-        street_walk.descend(walk, tables, scratch.threads[0], top, 0, 0, street_walk.MODE_LEARN)
-        deal_walk.evaluate_leaves(walk, scratch.threads[0], top, 0, 0)
+        deal_walk.descend_block(walk, tables, scratch.threads[0], top, 0, 0, street_walk.MODE_LEARN)
 
     def _walk_slots(
         self, player: int, thread: int, policy: LineTable, sample: BoardSample,

@@ -69,9 +69,8 @@ def compile_note() -> str:
     """Return a note that the kernels have to be compiled first, or "" if they are cached."""
     if is_compiled(
         deal_walk.walk_last_street,
-        deal_walk.walk_after_card,
+        deal_walk.walk_after_cards,
         deal_walk.ascend_first_block,
-        street_walk.ascend,
     ):
         return ""
     if keeps_compiled(deal_walk.walk_last_street):
@@ -321,17 +320,35 @@ class SpotArena(HoldemArena):
 
     def walk(self, player: int, tables: HoldemTables, mode: int) -> Floats:
         """Walk the whole tree for one player; return its cf_values [hands] at the root."""
+        return self._walk(player, tables, mode)[0]
+
+    def judge_player(self, player: int, tables: HoldemTables) -> tuple[float, float]:
+        """Return the value of a policy and that of a best response to it, for one player.
+
+        One walk computes both: counterfactual values of leaves depend on the opponent's policy
+        only, and weighted by the own reach they sum to the value of the policy.
+        """
+        best, value = self._walk(player, tables, street_walk.MODE_JUDGE)
+        return value, float(self.hand_weights[player] @ best)
+
+    def _walk(self, player: int, tables: HoldemTables, mode: int) -> tuple[Floats, float]:
+        """Return the cf_values [hands] at the root and, in MODE_JUDGE, the policy's value."""
         if self.num_loaded_streets < 3 - self.spot.street:
             raise ConfigError("only a part of the solution was loaded: load all streets for values")
         walk, tolerance = self.walks[player], self.value_tolerance
         top, scratches = self.scratch(player)
         self.set_root_reach(player, top)
+        if mode == street_walk.MODE_JUDGE:
+            top.own_reach[0] = self.hand_weights[player]
+        total = scratches[0].leaf_total
+        total[0] = 0.0
         num_deals = int(walk.leaf_range[0, 4] - walk.leaf_range[0, 3])
         if not num_deals:
             deal_walk.walk_last_street(walk, tables, scratches[0], top, 0, 0, mode, tolerance)
-            return top.value[0]
-        deal_walk.descend_first_block(walk, tables, scratches[0], top, 0, 0, mode)
-        num_boards = self.boards.level_sizes[1]
+            return top.value[0], float(total[0])
+        deal_walk.descend_block(walk, tables, scratches[0], top, 0, 0, mode)
+        first_total, num_boards = float(total[0]), self.boards.level_sizes[1]
+        totals = np.zeros(num_boards)
         values = np.empty((num_boards, num_deals, self.hands[player].size), self.compute_dtype)
         workers = min(len(scratches), num_boards)
         num_tasks = 1 if workers == 1 else min(TASKS_PER_THREAD * workers, num_boards)
@@ -340,13 +357,14 @@ class SpotArena(HoldemArena):
         def work(thread: int, _: int) -> None:
             for boards in tasks:
                 deal_walk.walk_after_cards(
-                    walk, tables, scratches[thread], top, 0, boards, mode, tolerance, values
-                )
+                    walk, tables, scratches[thread], top, 0, boards, mode, tolerance, values,
+                    totals,
+                )  # fmt: skip
 
         threads = range(workers)
         run_in_threads(work, [(thread, thread + 1) for thread in threads])
         deal_walk.ascend_first_block(walk, tables, scratches[0], top, 0, 0, mode, tolerance, values)
-        return top.value[0]
+        return top.value[0], first_total + float(totals.sum())
 
 
 def _check_group(

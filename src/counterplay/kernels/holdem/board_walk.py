@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy import uint64
 
-from counterplay.kernels.holdem.deal_walk import evaluate_leaves, value_tolerance
+from counterplay.kernels.holdem.deal_walk import evaluate_leaves, value_tolerance, walk_block
 from counterplay.kernels.holdem.hand_strength import CARD_BIT, sort_by_strength, strength
 from counterplay.kernels.holdem.street_walk import ascend, descend
-from counterplay.kernels.runtime.jit import fma_kernel as kernel
-from counterplay.kernels.runtime.jit import noinline_kernel
+from counterplay.kernels.runtime.jit import fma_row_kernel as kernel
+from counterplay.kernels.runtime.jit import noinline_kernel, outlined_row_kernel
+from counterplay.kernels.runtime.references import dereference, reference, reference_item
 
 ZERO = np.uint64(0)
 
@@ -61,7 +62,7 @@ def average_orbits(orbit, size, row, total, scratch):
         total[row, h] = scratch[ZERO, k] / scratch[np.uint64(1), k]
 
 
-@noinline_kernel
+@outlined_row_kernel
 def walk_roots(
     walks, streets, tables, scratch, rows, stack, top, roots, reach, part, num_parts, mode, rounding
 ):
@@ -80,24 +81,31 @@ def walk_roots(
         part: every `num_parts`-th root is walked, from this one on.
     """
     own_reach, opponent_reach, values = reach
+    all_walks, all_streets, all_rows = reference(walks), reference(streets), reference(rows)
+    tables, scratch = reference(tables), reference(scratch)
+    hand_total = dereference(scratch).hand_total
     for root in range(part, roots.shape[0], num_parts):
         level, block, board, deal = roots[root, 0], roots[root, 1], roots[root, 2], roots[root, 3]
         start, is_new = level, True
         if own_reach.shape[0]:
-            here, at = rows[level], uint64(root)
+            here, at = dereference(reference_item(all_rows, level)), uint64(root)
             for h in range(uint64(own_reach.shape[1])):
                 here.own_reach[ZERO, h] = own_reach[at, h]
                 here.opponent_reach[ZERO, h] = opponent_reach[at, h]
         else:
-            walk = walks[level - 1]
-            node = walk.leaf[walk.leaf_range[0, 3] + deal]
-            set_reach_on_board(walk, streets[level], top, node, board, rows[level])
+            before = dereference(reference_item(all_walks, level - 1))
+            set_reach_on_board(
+                before, dereference(reference_item(all_streets, level)), top,
+                before.leaf[before.leaf_range[0, 3] + deal], board,
+                dereference(reference_item(all_rows, level)),
+            )  # fmt: skip
         while level >= start:
-            walk, street, here = walks[level], streets[level], rows[level]
-            size = uint64(walk.sizes[0])
+            by_walk, by_rows = reference_item(all_walks, level), reference_item(all_rows, level)
+            walk, here = dereference(by_walk), dereference(by_rows)
+            street, size = dereference(reference_item(all_streets, level)), uint64(walk.sizes[0])
             if is_new:
-                descend(walk, tables, scratch, here, block, board, mode)
-                evaluate_leaves(walk, scratch, here, block, board)
+                descend(by_walk, tables, scratch, by_rows, block, board, mode)
+                evaluate_leaves(by_walk, scratch, by_rows, block, board)
                 stack[level, 0], stack[level, 1] = block, board
                 stack[level, 2], stack[level, 3] = walk.leaf_range[block, 3], -1
                 is_new = False
@@ -107,7 +115,11 @@ def walk_roots(
             while stack[level, 2] < last_deal:
                 node = walk.leaf[stack[level, 2]]
                 row, next_block = uint64(node - base), walk.next_block[node]
-                next_street, below = streets[level + 1], rows[level + 1]
+                by_below = reference_item(all_rows, level + 1)
+                next_street, below = (
+                    dereference(reference_item(all_streets, level + 1)),
+                    dereference(by_below),
+                )
                 child = stack[level, 3]
                 if child < 0:
                     child = street.next_boards[board]
@@ -118,13 +130,12 @@ def walk_roots(
                     child += 1
                 if walk.leaf_range[next_block, 3] == walk.leaf_range[next_block, 4]:
                     # no deals after this one: walk all boards here, without the stack
-                    next_walk = walks[level + 1]
+                    next_walk = reference_item(all_walks, level + 1)
                     while child < street.next_boards[board + 1]:
                         set_reach_on_board(walk, next_street, here, node, child, below)
-                        descend(next_walk, tables, scratch, below, next_block, child, mode)
-                        evaluate_leaves(next_walk, scratch, below, next_block, child)
-                        tiny = value_tolerance(below, next_walk.sizes[1], rounding)
-                        ascend(next_walk, tables, scratch, below, next_block, child, mode, tiny)
+                        walk_block(
+                            next_walk, tables, scratch, by_below, next_block, child, mode, rounding
+                        )
                         add_values_of_board(next_street, below.value, child, here.value, row)
                         child += 1
                 if child < street.next_boards[board + 1]:
@@ -134,21 +145,22 @@ def walk_roots(
                     break
                 if street.orbit_row[board] >= 0:
                     orbit = street.orbit[street.orbit_row[board]]
-                    average_orbits(orbit, size, row, here.value, scratch.hand_total)
+                    average_orbits(orbit, size, row, here.value, hand_total)
                 stack[level, 2] += 1
                 stack[level, 3] = -1
             if is_new:
                 level, block, board = level + 1, next_block, child
                 continue
             tiny = value_tolerance(here, walk.sizes[1], rounding)
-            ascend(walk, tables, scratch, here, block, board, mode, tiny)
+            ascend(by_walk, tables, scratch, by_rows, block, board, mode, tiny)
             level -= 1
-        here = rows[start]
+        here = dereference(reference_item(all_rows, start))
         if own_reach.shape[0]:
             for h in range(uint64(values.shape[1])):
                 values[uint64(root), h] = here.value[ZERO, h]
         else:
-            add_values_of_board(streets[start], here.value, roots[root, 2], values, uint64(deal))
+            first_street = dereference(reference_item(all_streets, start))
+            add_values_of_board(first_street, here.value, roots[root, 2], values, uint64(deal))
 
 
 @noinline_kernel

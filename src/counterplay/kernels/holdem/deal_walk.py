@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy import uint64
 
-from counterplay.kernels.holdem.street_walk import ascend, descend
-from counterplay.kernels.runtime.jit import fma_kernel as kernel
-from counterplay.kernels.runtime.jit import noinline_kernel, sum_kernel
+from counterplay.kernels.holdem.street_walk import MODE_JUDGE, ascend, descend
+from counterplay.kernels.runtime.jit import fma_row_kernel as kernel
+from counterplay.kernels.runtime.jit import noinline_kernel, outlined_row_kernel, sum_row_kernel
 from counterplay.kernels.runtime.lanes import (
     LANES,
     all_lanes,
@@ -24,6 +24,7 @@ from counterplay.kernels.runtime.lanes import (
     store,
     transpose,
 )
+from counterplay.kernels.runtime.references import dereference, reference
 
 MIN_TOLERANCE = 1e-30  # smaller numbers lose precision and are slow (denormals)
 ZERO, ONE, WIDTH = np.uint64(0), np.uint64(1), np.uint64(LANES)
@@ -151,7 +152,7 @@ def set_leaf_values(
             store(value, uint64(node - base) * width + h, mask, x)
 
 
-@sum_kernel
+@sum_row_kernel
 def add_equity_of_hands(equity, at, reach, row, pot, value, to):
     """Add pot * equity @ reach to a row of values: the walk of player 0."""
     for i in range(uint64(equity.shape[1])):
@@ -171,9 +172,10 @@ def add_equity_against_hands(equity, at, reach, row, pot, value, to):
                 value[to, j] += factor * equity[at, i, j]
 
 
-@noinline_kernel
+@outlined_row_kernel
 def add_runouts(walk, rows, block, board):
     """Add the pots won at the run-outs of a block; `evaluate_leaves` has set the rest."""
+    walk, rows = dereference(walk), dereference(rows)
     pots, equity, at = walk.runout_pot, walk.equity, uint64(walk.equity_row[board])
     reach, value = rows.opponent_reach, rows.value
     base, player = walk.block[block], walk.player
@@ -187,9 +189,12 @@ def add_runouts(walk, rows, block, board):
             add_equity_against_hands(equity, at, reach, row, pot, value, to)
 
 
-@noinline_kernel
+@outlined_row_kernel
 def evaluate_leaves(walk, scratch, rows, block, board):
     """Set the values of the showdowns, folds and run-outs of a block."""
+    walk_reference, rows_reference = walk, rows
+    walk, rows = dereference(walk), dereference(rows)
+    scratch = dereference(scratch)
     order, rank, cards, same = walk.order, walk.strength, walk.cards, walk.same_hand
     opposite, opposite_rank = walk.opponent_order, walk.opponent_strength
     opposite_cards, lanes, payoff = walk.opponent_cards, walk.leaf_lane, walk.payoff
@@ -230,12 +235,36 @@ def evaluate_leaves(walk, scratch, rows, block, board):
             weaker, square, value,
         )  # fmt: skip
     if walk.leaf_range[block, 2] < walk.leaf_range[block, 3]:
-        add_runouts(walk, rows, block, board)
+        add_runouts(walk_reference, rows_reference, block, board)
+
+
+@sum_row_kernel
+def add_leaf_values(walk, rows, block, board, total):
+    """Add own reach times value of a block's leaves to `total[0]`, for all boards it stands for."""
+    walk, rows = dereference(walk), dereference(rows)
+    own_reach, value, base = rows.own_reach, rows.value, walk.block[block]
+    result = 0.0
+    for i in range(walk.leaf_range[block, 0], walk.leaf_range[block, 3]):
+        node = walk.leaf[i]
+        row, own = uint64(node - base), uint64(walk.own_row[node])
+        for h in range(uint64(walk.sizes[0])):
+            result += np.float64(own_reach[own, h]) * np.float64(value[row, h])
+    total[0] += result * walk.multiplicity[board]
+
+
+@outlined_row_kernel
+def walk_down(walk, tables, scratch, rows, block, board, mode):
+    """Set reach and the values of leaves of a block. Records by reference."""
+    descend(walk, tables, scratch, rows, block, board, mode)
+    evaluate_leaves(walk, scratch, rows, block, board)
+    if mode == MODE_JUDGE:
+        add_leaf_values(walk, rows, block, board, dereference(scratch).leaf_total)
 
 
 @kernel
 def set_reach_after_deal(walk, above, node, board, below):
     """Set the first row of the next block to the reach after the deal that leads to `board`."""
+    walk, above, below = dereference(walk), dereference(above), dereference(below)
     own_reach, next_own_reach = above.own_reach, below.own_reach
     opponent, next_opponent = above.opponent_reach, below.opponent_reach
     holders, opponent_holders = walk.holders, walk.opponent_holders
@@ -254,6 +283,7 @@ def set_reach_after_deal(walk, above, node, board, below):
 @kernel
 def add_values_after_deal(walk, value, row, board, total, to):
     """Add a row of values after a deal to row `to` of `total`, also for isomorphic cards."""
+    walk = dereference(walk)
     renaming, renamed = walk.permutation_index, walk.hand_permutations
     size = uint64(walk.sizes[0])
     for h in range(size):
@@ -267,6 +297,7 @@ def add_values_after_deal(walk, value, row, board, total, to):
 @kernel
 def value_tolerance(rows, size, rounding):
     """Return the size up to which differences of values are rounding errors."""
+    rows = dereference(rows)
     opponent = rows.opponent_reach
     total = 0.0
     for h in range(uint64(size)):
@@ -274,68 +305,97 @@ def value_tolerance(rows, size, rounding):
     return rows.value.dtype.type(max(total * rounding, MIN_TOLERANCE))
 
 
-@noinline_kernel
-def walk_last_street(walk, tables, scratch, rows, block, board, mode, rounding):
-    """Walk a block without deals; the caller sets the first row of reach."""
-    descend(walk, tables, scratch, rows, block, board, mode)
-    evaluate_leaves(walk, scratch, rows, block, board)
-    tiny = value_tolerance(rows, walk.sizes[1], rounding)
+@outlined_row_kernel
+def walk_block(walk, tables, scratch, rows, block, board, mode, rounding):
+    """Walk a block without deals; the caller sets the first row of reach. Records by reference."""
+    walk_down(walk, tables, scratch, rows, block, board, mode)
+    tiny = value_tolerance(rows, dereference(walk).sizes[1], rounding)
     ascend(walk, tables, scratch, rows, block, board, mode, tiny)
 
 
-@noinline_kernel
-def walk_middle_street(walk, tables, scratch, block, board, mode, rounding):
-    """Walk a block and, for each next card, the blocks after its deals."""
-    rows, below = scratch.upper, scratch.lower
-    descend(walk, tables, scratch, rows, block, board, mode)
-    evaluate_leaves(walk, scratch, rows, block, board)
-    base = walk.block[block]
-    for i in range(walk.leaf_range[block, 3], walk.leaf_range[block, 4]):
-        node = walk.leaf[i]
-        row = uint64(node - base)
-        rows.value[row] = 0.0
-        for child in range(walk.next_boards[board], walk.next_boards[board + 1]):
+@outlined_row_kernel
+def walk_blocks(walk, tables, scratch, rows, below, block, board, mode, rounding):
+    """Walk a block and, for each next card, the blocks after its deals. Records by reference."""
+    walk_down(walk, tables, scratch, rows, block, board, mode)
+    walk_fields, value, next_value = (
+        dereference(walk),
+        dereference(rows).value,
+        dereference(below).value,
+    )
+    base, leaf, next_boards = walk_fields.block[block], walk_fields.leaf, walk_fields.next_boards
+    for i in range(walk_fields.leaf_range[block, 3], walk_fields.leaf_range[block, 4]):
+        node = leaf[i]
+        row, next_block = uint64(node - base), walk_fields.next_block[node]
+        value[row] = 0.0
+        for child in range(next_boards[board], next_boards[board + 1]):
             set_reach_after_deal(walk, rows, node, child, below)
-            walk_last_street(
-                walk, tables, scratch, below, walk.next_block[node], child, mode, rounding
-            )
-            add_values_after_deal(walk, below.value, ZERO, child, rows.value, row)
-    tiny = value_tolerance(rows, walk.sizes[1], rounding)
+            walk_block(walk, tables, scratch, below, next_block, child, mode, rounding)
+            add_values_after_deal(walk, next_value, ZERO, child, value, row)
+    tiny = value_tolerance(rows, walk_fields.sizes[1], rounding)
     ascend(walk, tables, scratch, rows, block, board, mode, tiny)
 
 
-@noinline_kernel
-def walk_after_card(walk, tables, scratch, top, block, board, mode, rounding, out):
-    """Set `out` [deals of the block, hands] to the values after the deal that leads to `board`."""
-    first = walk.leaf_range[block, 3]
-    for i in range(first, walk.leaf_range[block, 4]):
-        node = walk.leaf[i]
-        below = walk.next_block[node]
-        if walk.leaf_range[below, 3] < walk.leaf_range[below, 4]:
-            set_reach_after_deal(walk, top, node, board, scratch.upper)
-            walk_middle_street(walk, tables, scratch, below, board, mode, rounding)
-            out[i - first] = scratch.upper.value[0]
-        else:
-            set_reach_after_deal(walk, top, node, board, scratch.lower)
-            walk_last_street(walk, tables, scratch, scratch.lower, below, board, mode, rounding)
-            out[i - first] = scratch.lower.value[0]
+@outlined_row_kernel
+def walk_last_street(walk, tables, scratch, rows, block, board, mode, rounding):
+    """Do `walk_block` for records."""
+    walk_block(
+        reference(walk), reference(tables), reference(scratch), reference(rows), block, board, mode,
+        rounding,
+    )  # fmt: skip
 
 
-@noinline_kernel
-def walk_after_cards(walk, tables, scratch, top, block, boards, mode, rounding, out):
-    """Do `walk_after_card` for the boards `boards[0]` to `boards[1]` - 1 of the next street.
+@outlined_row_kernel
+def walk_middle_street(walk, tables, scratch, block, board, mode, rounding):
+    """Do `walk_blocks` for records, in the rows of `scratch`."""
+    walk_blocks(
+        reference(walk), reference(tables), reference(scratch), reference(scratch.upper),
+        reference(scratch.lower), block, board, mode, rounding,
+    )  # fmt: skip
 
-    `out` [boards, deals of the block, hands] has the values of all boards of that street. One call
-    walks several boards because a call from Python takes 25 us, as long as a small block.
+
+@kernel
+def copy_first_row(value, row, out):
+    """Set a row of `out` to the first row of `value`."""
+    for h in range(uint64(out.shape[1])):
+        out[row, h] = value[ZERO, h]
+
+
+@outlined_row_kernel
+def walk_after_cards(walk, tables, scratch, top, block, boards, mode, rounding, out, totals):
+    """Set the values after the deals of a block, for the boards `boards[0]` to `boards[1]` - 1.
+
+    `out` [boards, deals of the block, hands] has the values of all boards of the next street, and
+    `totals` [boards] their sums of `add_leaf_values`. One call walks several boards because a call
+    from Python takes 25 us, as long as a small block.
     """
-    first = walk.next_boards[0]
+    first, first_leaf, upper, lower = (
+        walk.next_boards[0],
+        walk.leaf_range[block, 3],
+        scratch.upper,
+        scratch.lower,
+    )
+    by_walk, by_tables, by_scratch = reference(walk), reference(tables), reference(scratch)
+    by_top, by_upper, by_lower = reference(top), reference(upper), reference(lower)
     for board in range(boards[0], boards[1]):
-        walk_after_card(
-            walk, tables, scratch, top, block, board, mode, rounding, out[board - first]
-        )
+        values = out[board - first]
+        scratch.leaf_total[0] = 0.0
+        for i in range(first_leaf, walk.leaf_range[block, 4]):
+            node, to = walk.leaf[i], uint64(i - first_leaf)
+            below = walk.next_block[node]
+            if walk.leaf_range[below, 3] < walk.leaf_range[below, 4]:
+                set_reach_after_deal(by_walk, by_top, node, board, by_upper)
+                walk_blocks(
+                    by_walk, by_tables, by_scratch, by_upper, by_lower, below, board, mode, rounding
+                )
+                copy_first_row(upper.value, to, values)
+            else:
+                set_reach_after_deal(by_walk, by_top, node, board, by_lower)
+                walk_block(by_walk, by_tables, by_scratch, by_lower, below, board, mode, rounding)
+                copy_first_row(lower.value, to, values)
+        totals[board - first] = scratch.leaf_total[0]
 
 
-@noinline_kernel
+@outlined_row_kernel
 def iterate_last_street(walks, tables, scratches, tops, rounding, mode, factors, decays, weights):
     """Run iterations on a tree of one block, both players in turn.
 
@@ -349,24 +409,29 @@ def iterate_last_street(walks, tables, scratches, tops, rounding, mode, factors,
         decays: [T, K] factors of the averages so far.
         weights: [T, K] weights of the current policy.
     """
+    by_tables = reference(tables)
+    first, second = reference(walks[0]), reference(walks[1])
+    first_scratch, second_scratch = reference(scratches[0]), reference(scratches[1])
+    first_top, second_top = reference(tops[0]), reference(tops[1])
     for t in range(factors.shape[0]):
         for k in range(factors.shape[1]):
             tables.discounts[k] = factors[t, k]
         for k in range(decays.shape[1]):
             tables.sum_decay[k] = decays[t, k]
             tables.sum_weight[k] = weights[t, k]
-        walk_last_street(walks[0], tables, scratches[0], tops[0], 0, 0, mode, rounding)
-        walk_last_street(walks[1], tables, scratches[1], tops[1], 0, 0, mode, rounding)
+        walk_block(first, by_tables, first_scratch, first_top, 0, 0, mode, rounding)
+        walk_block(second, by_tables, second_scratch, second_top, 0, 0, mode, rounding)
 
 
-@noinline_kernel
-def descend_first_block(walk, tables, scratch, top, block, board, mode):
-    """Walk down the first block; its deals are walked by other calls."""
-    descend(walk, tables, scratch, top, block, board, mode)
-    evaluate_leaves(walk, scratch, top, block, board)
+@outlined_row_kernel
+def descend_block(walk, tables, scratch, rows, block, board, mode):
+    """Walk down a block whose deals are walked by other calls."""
+    walk_down(
+        reference(walk), reference(tables), reference(scratch), reference(rows), block, board, mode
+    )
 
 
-@noinline_kernel
+@outlined_row_kernel
 def ascend_first_block(walk, tables, scratch, top, block, board, mode, rounding, after):
     """Walk up the first block with the values `after` [boards, deals, hands] of its deals."""
     base, first = walk.block[block], walk.leaf_range[block, 3]
@@ -376,8 +441,17 @@ def ascend_first_block(walk, tables, scratch, top, block, board, mode, rounding,
         for child in range(walk.next_boards[board], walk.next_boards[board + 1]):
             values = after[child - walk.next_boards[board]]
             add_values_after_deal(walk, values, uint64(i - first), child, top.value, row)
-    tiny = value_tolerance(top, walk.sizes[1], rounding)
-    ascend(walk, tables, scratch, top, block, board, mode, tiny)
+    ascend_block(walk, tables, scratch, top, block, board, mode, rounding)
+
+
+@outlined_row_kernel
+def ascend_block(walk, tables, scratch, rows, block, board, mode, rounding):
+    """Walk up a block whose deals have their values."""
+    tiny = value_tolerance(rows, walk.sizes[1], rounding)
+    ascend(
+        reference(walk), reference(tables), reference(scratch), reference(rows), block, board, mode,
+        tiny,
+    )  # fmt: skip
 
 
 @noinline_kernel

@@ -6,12 +6,12 @@ import numpy as np
 from numpy import uint64
 
 from counterplay.kernels.holdem.street_walk import normalise_positive, override_policy
-from counterplay.kernels.runtime.jit import noinline_kernel
+from counterplay.kernels.runtime.jit import outlined_row_kernel
 
 UINT16_MAX = 65535.0  # represents probability 1
 
 
-@noinline_kernel
+@outlined_row_kernel
 def pack_policy(walk, tables, scratch, policy, node, first, last, out):
     """Set the pieces of `out` of a node on boards `first` to `last` - 1 to its policy."""
     count = uint64(walk.count[node])

@@ -5,8 +5,9 @@ the player's own reach; on the way up the player's counterfactual values. The ta
 have one piece [actions, hands] for each node and board: see `arenas.holdem.array_layout` for their
 order and `types` for the records.
 
-Kernels unpack the records once; inner loops have unsigned indices and no slices, because reference
-counting and sign checks would cost more than the arithmetic.
+Kernels take records or references to them (`kernels.runtime.references`) and unpack them once.
+Inner loops have unsigned indices and no slices, because sign checks would cost more than the
+arithmetic.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy import uint64
 
-from counterplay.kernels.runtime.jit import fma_kernel as kernel
-from counterplay.kernels.runtime.jit import noinline_kernel
+from counterplay.kernels.runtime.jit import fma_row_kernel as kernel
+from counterplay.kernels.runtime.jit import outlined_row_kernel
 from counterplay.kernels.runtime.lanes import (
     LANES,
     all_lanes,
@@ -24,13 +25,17 @@ from counterplay.kernels.runtime.lanes import (
     first_lanes,
     largest_lane,
     load,
+    prefetch,
     select,
     store,
 )
+from counterplay.kernels.runtime.references import dereference
 
 FOLD, SHOWDOWN, DEAL = 2, 3, 4  # as in `arenas.holdem.betting`
-MODE_LEARN, MODE_BEST, MODE_MEAN = 0, 1, 2  # update regrets; best responses; values of the policy
+# update regrets; best responses; values of the policy; best responses and the value of the policy
+MODE_LEARN, MODE_BEST, MODE_MEAN, MODE_JUDGE = 0, 1, 2, 3
 INT16_MAX = 32767.0  # largest signed number of 16 bits
+PREFETCH_STEP = np.uint64(16)  # numbers of 32 bits in a cache line
 ZERO, ONE, WIDTH = np.uint64(0), np.uint64(1), np.uint64(LANES)
 
 
@@ -118,17 +123,20 @@ def override_policy(table, start, count, size, wanted, row, policy):
 
 
 @kernel
-def quantise(values, length, table, start, scales, piece):
-    """Write a piece to `table` in 16 bits, and its scale to `scales`."""
+def larger(x, y):
+    """Return the larger ones of two lanes."""
+    return select(x > y, x, y)
+
+
+@kernel
+def quantise(values, length, largest_lanes, table, start, scales, piece):
+    """Write a piece to `table` in 16 bits, and its scale to `scales`.
+
+    `largest_lanes` are lanes whose maximum is the largest magnitude of `values`.
+    """
     real = values.dtype.type
-    like, largest_lanes, whole = real(0), fill(real(0)), length - length % WIDTH
+    like, whole, largest = real(0), length - length % WIDTH, largest_lane(largest_lanes)
     rest = first_lanes(length - whole)
-    for i in range(ZERO, whole, WIDTH):
-        x = magnitude(load(values, i, all_lanes(), like))
-        largest_lanes = select(x > largest_lanes, x, largest_lanes)
-    x = magnitude(load(values, whole, rest, like))
-    largest_lanes = select(x > largest_lanes, x, largest_lanes)
-    largest = largest_lane(largest_lanes)
     factor = real(INT16_MAX) / largest
     if not factor < real(np.inf):  # all zeros, or too small to be scaled
         factor = largest = real(0)
@@ -138,6 +146,16 @@ def quantise(values, length, table, start, scales, piece):
         x = load(values, i, all_lanes(), like) * scale
         store(table, start + i, all_lanes(), round_lanes(x, half))
     store(table, start + whole, rest, round_lanes(load(values, whole, rest, like) * scale, half))
+
+
+@kernel
+def largest_magnitudes(values, length):
+    """Return lanes whose maximum is the largest magnitude of the first numbers of `values`."""
+    like, whole = values.dtype.type(0), length - length % WIDTH
+    largest = fill(like)
+    for i in range(ZERO, whole, WIDTH):
+        largest = larger(magnitude(load(values, i, all_lanes(), like)), largest)
+    return larger(magnitude(load(values, whole, first_lanes(length - whole), like)), largest)
 
 
 @kernel
@@ -190,9 +208,9 @@ def multiply_opponent(table, start, count, size, above, row, reach):
 @kernel
 def act_lanes(table, start, count, size, above, row, policy, reach, averages, h, mask):
     """Do `act` for 16 hands."""
-    k, decay, weight, sums = averages
+    source, target, decay, weight, sums, fresh = averages
     like, width = reach.dtype.type(0), uint64(reach.shape[1])
-    policy_width, length = uint64(policy.shape[1]), uint64(sums.shape[1])
+    policy_width, has_sums, largest = uint64(policy.shape[1]), sums.size > 0, fill(like)
     factor, offset = normalise_lanes(table, start, count, size, reach, h, mask)
     before = load(reach, above * width + h, mask, like)
     decay_lanes, weight_lanes = fill(decay), fill(weight)
@@ -201,27 +219,37 @@ def act_lanes(table, start, count, size, above, row, policy, reach, averages, h,
         after = before * x
         store(policy, (row + a) * policy_width + h, mask, x)
         store(reach, (row + a) * width + h, mask, after)
-        if length:
-            at = k * length + start + a * size + h
-            total = load(sums, at, mask, like) * decay_lanes
-            store(sums, at, mask, total + weight_lanes * after)
+        if has_sums:
+            total = load(sums, source + a * size + h, mask, like) * decay_lanes
+            total = total + weight_lanes * after
+            store(fresh, target + a * size + h, mask, total)
+            largest = larger(total, largest)  # sums are not negative
+    return any_lane(before * offset > fill(like)), largest
 
 
 @kernel
 def act(table, start, count, size, above, row, policy, reach, averages):
     """Set policy and own reach of a node's children, and add the reach to one average.
 
-    `averages` has the number of the average, its decay and weight, and the sums [K, S]; if these
-    are empty, nothing is added.
+    `averages` has the starts of the piece in the sums so far and in the new ones, decay and weight,
+    the sums so far, and the array of the new ones. If the sums are empty, nothing is added.
+
+    Returns True if a hand with positive reach has a policy that is uniform for want of another, and
+    lanes whose maximum is the largest new sum.
     """
-    whole = size - size % WIDTH
+    whole, is_missing, largest = size - size % WIDTH, False, fill(reach.dtype.type(0))
     for h in range(ZERO, whole, WIDTH):
-        act_lanes(
+        missing, x = act_lanes(
             table, start, count, size, above, row, policy, reach, averages, uint64(h), all_lanes()
         )
+        is_missing, largest = is_missing | missing, larger(x, largest)
     if whole < size:
         rest = first_lanes(size - whole)
-        act_lanes(table, start, count, size, above, row, policy, reach, averages, whole, rest)
+        missing, x = act_lanes(
+            table, start, count, size, above, row, policy, reach, averages, whole, rest
+        )
+        is_missing, largest = is_missing | missing, larger(x, largest)
+    return is_missing, largest
 
 
 @kernel
@@ -252,9 +280,18 @@ def add_packed_average(start, row, count, size, reach, decay, weight, k, sums, f
             fresh[a * size + h] = real(sums[k, at + h]) * decay + weight * reach[to, h]
 
 
-@noinline_kernel
+@kernel
+def prefetch_piece(table, start, length):
+    """Bring a piece into the cache while others are processed."""
+    for i in range(ZERO, length, PREFETCH_STEP):
+        prefetch(table, start + i)
+
+
+@outlined_row_kernel
 def descend(walk, tables, scratch, rows, block, board, mode):
     """Set the reach of every node of a block; the caller sets its first row."""
+    walk, tables = dereference(walk), dereference(tables)
+    scratch, rows = dereference(scratch), dereference(rows)
     kind, first_child, counts, sizes = walk.kind, walk.first, walk.count, walk.sizes
     starts, strides, pieces = walk.start, walk.stride, walk.piece_index
     own_row, opponent_row, player = walk.own_row, walk.opponent_row, walk.player
@@ -266,7 +303,9 @@ def descend(walk, tables, scratch, rows, block, board, mode):
     total, fresh = scratch.hand_total, scratch.piece
     real = policy.dtype.type
     base = walk.block[block]
-    is_fused = sum_weights.size == 1 and scales.size == 0 and fallback.size == 0
+    is_fused = mode == MODE_JUDGE or (
+        mode == MODE_LEARN and sum_weights.size == 1 and fallback.size == 0
+    )
     for node in range(base, walk.block[block + 1]):
         if kind[node] >= FOLD:
             continue
@@ -278,14 +317,31 @@ def descend(walk, tables, scratch, rows, block, board, mode):
         size = uint64(sizes[0 if mine else 1])
         start = uint64(starts[node] + board * strides[node])
         above = uint64(own_row[node] if mine else opponent_row[node])
+        following = start + uint64(strides[node])
+        prefetch_piece(weights, following, count * size)
+        if mine and mode == MODE_LEARN and sum_weights.size:
+            prefetch_piece(sums, following, count * size)
         if not mine and not is_locked:
             is_missing = multiply_opponent(weights, start, count, size, above, row, opponent)
             if not (is_missing and fallback.size):
                 continue
-        elif mine and mode == MODE_LEARN and is_fused and not is_locked:
-            averages = (ZERO, real(decays[0]), real(sum_weights[0]), sums)
-            act(weights, start, count, size, above, row, policy, own_reach, averages)
-            continue
+        elif is_fused and not is_locked:
+            decay = real(decays[0]) if decays.size else real(0)
+            weight = real(sum_weights[0]) if decays.size else real(0)
+            if scales.size:
+                piece = pieces[node] + board
+                averages = (start, ZERO, decay * real(scales[ZERO, piece]), weight, sums, fresh)
+                _, largest = act(
+                    weights, start, count, size, above, row, policy, own_reach, averages
+                )
+                quantise(fresh, count * size, largest, sums[ZERO], start, scales[ZERO], piece)
+                continue
+            is_missing, _ = act(
+                weights, start, count, size, above, row, policy, own_reach,
+                (start, start, decay, weight, sums, sums),
+            )  # fmt: skip
+            if not (is_missing and fallback.size):
+                continue
         missing = normalise_positive(weights, start, count, size, total, row, policy)
         if missing and fallback.size:
             override_policy(fallback, start, count, size, total, row, policy)
@@ -296,7 +352,7 @@ def descend(walk, tables, scratch, rows, block, board, mode):
             override_policy(lock, at, count, size, total, row, policy)
         if not mine:
             multiply_reach(above, row, count, size, policy, opponent)
-        elif mode == MODE_LEARN:
+        elif mode in (MODE_LEARN, MODE_JUDGE):
             multiply_reach(above, row, count, size, policy, own_reach)
             for k in range(sum_weights.size):
                 decay, weight = real(decays[k]), real(sum_weights[k])
@@ -306,7 +362,8 @@ def descend(walk, tables, scratch, rows, block, board, mode):
                     add_packed_average(
                         start, row, count, size, own_reach, decay, weight, k, sums, fresh
                     )
-                    quantise(fresh, count * size, sums[k], start, scales[k], piece)
+                    largest = largest_magnitudes(fresh, count * size)
+                    quantise(fresh, count * size, largest, sums[k], start, scales[k], piece)
                 else:
                     add_average(start, row, count, size, own_reach, decay, weight, k, sums)
 
@@ -317,6 +374,7 @@ def learn_lanes(
     mask,
 ):  # fmt: skip
     """Do `learn` for 16 hands."""
+    largest = fill(value.dtype.type(0))
     at, regret = start
     like, width, policy_width = value.dtype.type(0), uint64(value.shape[1]), uint64(policy.shape[1])
     zero, tiny = fill(like), fill(tolerance)
@@ -333,6 +391,8 @@ def learn_lanes(
         x = x * select(x > zero, up, down)
         x = select(magnitude(x) > tiny, x, zero)
         store(target, regret + a * size + h, mask, x)
+        largest = larger(magnitude(x), largest)
+    return largest
 
 
 @kernel
@@ -342,19 +402,22 @@ def learn(
     """Set a node's values; add its instant regrets, value(action) - value(node), and discount.
 
     `start` has the start of the node's piece in `table`, where the regrets are divided by `scale`,
-    and in `target`, where the new regrets go.
+    and in `target`, where the new regrets go. Returns lanes whose maximum is the largest magnitude.
     """
-    whole = size - size % WIDTH
+    whole, largest = size - size % WIDTH, fill(value.dtype.type(0))
     for h in range(ZERO, whole, WIDTH):
-        learn_lanes(
+        x = learn_lanes(
             start, row, first, count, size, discounts, tolerance, policy, value, scale, table,
             target, uint64(h), all_lanes(),
         )  # fmt: skip
+        largest = larger(x, largest)
     if whole < size:
-        learn_lanes(
+        x = learn_lanes(
             start, row, first, count, size, discounts, tolerance, policy, value, scale, table,
             target, whole, first_lanes(size - whole),
         )  # fmt: skip
+        largest = larger(x, largest)
+    return largest
 
 
 @kernel
@@ -426,9 +489,11 @@ def apply_lock_values(lock, at, first, count, size, row, policy, value):
             value[row, h] = mean
 
 
-@noinline_kernel
+@outlined_row_kernel
 def ascend(walk, tables, scratch, rows, block, board, mode, tolerance):
     """Set the values of a block's nodes from its leaves; update regrets if `mode` is MODE_LEARN."""
+    walk, tables = dereference(walk), dereference(tables)
+    scratch, rows = dereference(scratch), dereference(rows)
     kind, first_child, counts, player = walk.kind, walk.first, walk.count, walk.player
     starts, strides, pieces = walk.start, walk.stride, walk.piece_index
     value, policy, fresh = rows.value, rows.policy, scratch.piece
@@ -446,7 +511,7 @@ def ascend(walk, tables, scratch, rows, block, board, mode, tolerance):
         start = uint64(starts[node] + board * strides[node])
         if kind[node] != player:
             sum_children(first, count, size, row, value)
-        elif mode == MODE_BEST:
+        elif mode in (MODE_BEST, MODE_JUDGE):
             max_children(first, count, size, row, value)
             if lock_offset.size and lock_offset[piece] >= 0:
                 at = uint64(lock_offset[piece])
@@ -457,11 +522,11 @@ def ascend(walk, tables, scratch, rows, block, board, mode, tolerance):
             continue
         scale = real(1)
         if scales.size:
-            learn(
+            largest = learn(
                 (start, ZERO), row, first, count, size, discounts, tiny, policy, value,
                 real(scales[piece]), regret, fresh,
             )  # fmt: skip
-            quantise(fresh, count * size, regret, start, scales, piece)
+            quantise(fresh, count * size, largest, regret, start, scales, piece)
             scale = real(scales[piece])
         else:
             learn(
@@ -473,7 +538,8 @@ def ascend(walk, tables, scratch, rows, block, board, mode, tolerance):
                 start, row, first, count, size, discounts, tiny, value, scale, regret, fresh
             )
             if scales.size:
-                quantise(fresh, count * size, weights, start, weights_scale, piece)
+                largest = largest_magnitudes(fresh, count * size)
+                quantise(fresh, count * size, largest, weights, start, weights_scale, piece)
             else:
                 for i in range(count * size):
                     weights[start + i] = fresh[i]

@@ -40,6 +40,7 @@ class HoldemWalk(NamedTuple):
     next_boards: Any  # [G + 1] first board that extends this one
     chance: Any  # [G] probability of the card dealt last
     isomorphic_boards: Any  # [G + 1] first of the boards that this one represents
+    multiplicity: Any  # [G] number of boards that each board stands for, itself included
     permutation_index: Any  # row of `hand_permutations` for each of these boards
     hand_permutations: Any  # [., hands] the hand on the representing board
     cards: Any  # [hands, 2]
@@ -106,3 +107,4 @@ class StreetScratch(NamedTuple):
     leaf_weaker: Any  # [hands, 16] reach of weaker ones, plus that of not stronger ones
     card_sums: Any  # [52, 16] reach by card
     square: Any  # [32, 16]
+    leaf_total: Any  # [1] own reach times value, summed over leaves; used by MODE_JUDGE

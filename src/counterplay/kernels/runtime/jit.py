@@ -78,9 +78,10 @@ no_alloc_kernel = partial(kernel, no_alloc=True)
 fma_kernel = partial(kernel, fastmath={"contract"})  # allows fused multiply-add
 sum_kernel = partial(kernel, fastmath={"contract", "reassoc"})  # sums in any order
 fma_row_kernel = partial(fma_kernel, no_alloc=True)  # called in inner loops of the others
+sum_row_kernel = partial(sum_kernel, no_alloc=True)
 fma_call_kernel = partial(fma_kernel, copy_source=True)  # calls others in turn
-outlined_row_kernel = partial(fma_row_kernel, inline=False)  # called rarely
-noinline_kernel = partial(fma_kernel, inline=False)  # compiled once, called by the others
+outlined_row_kernel = partial(fma_row_kernel, inline=False)  # compiled once, called by the others
+noinline_kernel = partial(fma_kernel, inline=False)
 
 
 class _SourceHashLocator:

@@ -152,6 +152,20 @@ def _store(typing_context, array, index, mask, value):
 
 
 @intrinsic
+def _prefetch(typing_context, array, index):
+    def code(context, builder, sig, values):
+        pointer, number = _element_pointer(context, builder, sig, values), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        name = "llvm.prefetch.p0"
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        pointer = builder.bitcast(pointer, kind.args[0])
+        builder.call(function, [pointer, *(ir.Constant(number, k) for k in (0, 2, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, index), code
+
+
+@intrinsic
 def _fill(typing_context, value):
     def code(context, builder, sig, values):
         return _splat(builder, values[0], LANES)
@@ -257,6 +271,8 @@ IS_COMPILED = not getattr(config, "DISABLE_JIT", False)
 load = _load if IS_COMPILED else _python_load
 # set the numbers of `array` at a flat index; to integers, they are cut off
 store = _store if IS_COMPILED else _python_store
+# ask for the number at a flat index, which may lie outside the array, to be brought into the cache
+prefetch = _prefetch if IS_COMPILED else lambda array, index: None
 # lanes that are all equal to a number
 fill = _fill if IS_COMPILED else lambda value: np.full(LANES, value)
 # masks of the first `count` lanes, and of all
