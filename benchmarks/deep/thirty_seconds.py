@@ -26,7 +26,7 @@ GOAL = 0.25  # of the exploitability of uniform play
 CHUNK_SECONDS = 0.5  # between evaluations
 METHODS = (
     *("deep_cfr", "sd_cfr", "dream", "escher", "vr_deep_dcfr_plus", "vr_deep_pdcfr_plus"),
-    *("qpg", "rpg", "rmpg", "neurd", "ach", "ppo", "deep_mmd", "r_nad"),
+    *("reinforce", "qpg", "rpg", "rmpg", "neurd", "ach", "ppo", "deep_mmd", "r_nad"),
     *("nfsp", "nfsp_ppo", "nfsp_sac", "league", "deep_hedge"),
 )
 GAMES = (

@@ -401,3 +401,32 @@ def test_bad_settings_are_refused(spec, message):
 def test_r_nad_needs_two_players_and_zero_sum():
     with pytest.raises(cp.ConfigError, match="needs a two-player zero-sum game"):
         cp.algorithms.RNaD().init(game_tree("kuhn_poker(players=3)"))
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.5])
+def test_steps_are_limited_in_learning_rates(limit):
+    """After small gradients Adam's scale is small, and one of usual size moves many rates."""
+    algorithm = cp.algorithms.PPO(max_update_rms=limit, learning_rate=1.0, learning_rate_power=0.0)
+    optimiser, weights = algorithm.optimiser, jnp.zeros((3, 4))
+    state = optimiser.init(weights)
+    for gradient in (*[1e-3] * 19, 1.0):
+        update, state = optimiser.update(jnp.full_like(weights, gradient), state)
+    second_moment = 0.001 / (1.0 - 0.999**20)  # nearly all from the last gradient
+    unlimited = second_moment**-0.5  # 4.4
+    assert float(jnp.sqrt(jnp.mean(update**2))) == approx(limit or unlimited, rel=1e-2)
+
+
+def test_the_rate_of_reinforce_falls_over_its_default_iterations():
+    algorithm = cp.algorithms.REINFORCE()
+    schedule = algorithm.learning_rate_schedule
+    assert float(schedule(algorithm.default_iterations // 2)) == approx(0.25)
+    assert float(schedule(algorithm.default_iterations)) == 0.0
+
+
+@pytest.mark.large
+def test_limited_steps_do_not_end_at_wrong_pure_policies():
+    """Without the limit of a step, seed 0 of Goofspiel with 3 cards ends at .25."""
+    tree = game_tree("goofspiel(num_cards=3)")
+    algorithm = cp.algorithms.PPO(max_update_rms=0.5)
+    result = cp.solve(tree, algorithm, iterations=4_000, seed=0)
+    assert result.exploitability < 0.05

@@ -24,11 +24,14 @@ class NFSPPPO(NFSPBase[PPOState]):
         Pi = Pi - lr_t * grad mean of -log Pi(I, a)
 
     with responses of iteration t weighed by t. Responses are stochastic: their entropy coefficient
-    falls geometrically, to a value at which PPO can still change its policy. While it is high, Pi
-    converges to the equilibrium of such soft responses and no further. Pi carries the guarantee;
-    the other policies are those of `nfsp`. With `anticipatory_param=0` opponents play Pi only: the
-    reservoir holds the learning players' decisions alone, and responses do not anticipate each
-    other.
+    falls geometrically, to a value at which PPO can still change its policy. It refers to utilities
+    divided by `utility_scale`, by default a fifth of the largest: an action that is worse by many
+    times the coefficient is never sampled again, and the response no longer follows Pi. This
+    happens on liar's dice with 3 sides, where `entropy_coef=1, entropy_coef_end=0.15` is far
+    better. While the coefficient is high, Pi converges to the equilibrium of such soft responses
+    and no further. Pi carries the guarantee; the other policies are those of `nfsp`. With
+    `anticipatory_param=0` opponents play Pi only: the reservoir holds the learning players'
+    decisions alone, and responses do not anticipate each other.
     """
 
     num_episodes: PositiveInt = 2_048

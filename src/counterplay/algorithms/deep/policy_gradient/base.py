@@ -133,6 +133,8 @@ class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
     learning_rate: NonNegative = 8e-3
     learning_rate_end: NonNegative = 1e-5
     learning_rate_power: NonNegative = 2.0  # 1: the rate falls linearly; 2: faster at first
+    # limit of the root mean square of the change of a weight matrix, in learning rates; 0: none
+    max_update_rms: NonNegative = 0.0
     temperature: NonNegative = 0.11  # falls geometrically
     temperature_end: NonNegative = 0.0  # 0: by the number of episodes, see `last_temperature`
     # of histories: table or network; of infosets: infoset, infoset_network or value; oracle: exact
@@ -382,14 +384,30 @@ class PolicyGradient(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
         return builders[self.critic]()
 
     @property
-    def optimiser(self) -> optax.GradientTransformation:
-        """Adam without momentum: with it, players cycle."""
+    def learning_rate_schedule(self) -> optax.Schedule:
+        """The learning rate by optimiser step."""
         steps = self.num_schedule_iterations * self.num_epochs
-        return optax.adam(
-            optax.polynomial_schedule(
-                self.learning_rate, self.learning_rate_end, self.learning_rate_power, steps
-            ),
-            b1=0.0,
+        return optax.polynomial_schedule(
+            self.learning_rate, self.learning_rate_end, self.learning_rate_power, steps
+        )
+
+    @property
+    def update_limits(self) -> list[optax.GradientTransformation]:
+        """The limit that `max_update_rms` sets, if any."""
+        return [optax.clip_by_block_rms(self.max_update_rms)] if self.max_update_rms else []
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        """Adam without momentum: with it, players cycle.
+
+        Adam divides gradients by their root mean square over about a thousand steps. Once a policy
+        is nearly pure, gradients are small for long, and one of usual size changes the weights by
+        many learning rates; `max_update_rms` limits that (Shazeer and Stern, 2018).
+        """
+        return optax.chain(
+            optax.scale_by_adam(b1=0.0),
+            *self.update_limits,
+            optax.scale_by_learning_rate(self.learning_rate_schedule),
         )
 
 

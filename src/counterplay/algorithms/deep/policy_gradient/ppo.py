@@ -27,7 +27,10 @@ class PPO(MagnetPolicyGradient):
     the sampled return corrects it. `critic="value"` with `gae_lambda` below 1 is the usual GAE.
     Each player has its own values, so that no sign changes between seats. With one epoch the clip
     never binds, and with a uniform magnet this is `qpg`. On Leduc a clip of 0.2 made the last
-    iterate oscillate.
+    iterate oscillate. The clip does not limit a single step: at rarely visited infosets the policy
+    can move from one action to another, and the root's with it, since they share weights. On
+    Goofspiel with 3 cards PPO so ends at wrong pure policies, where it samples no deviation any
+    more; `max_update_rms` limits steps, at the cost of slower learning.
     """
 
     num_epochs: PositiveInt = 2

@@ -39,9 +39,5 @@ class REINFORCE(QPG):
     @property
     def optimiser(self) -> optax.GradientTransformation:
         """Plain gradient descent."""
-        steps = self.schedule_iterations * self.num_epochs
-        return optax.sgd(
-            optax.polynomial_schedule(
-                self.learning_rate, self.learning_rate_end, self.learning_rate_power, steps
-            )
-        )
+        rate = optax.scale_by_learning_rate(self.learning_rate_schedule)
+        return optax.chain(*self.update_limits, rate)
