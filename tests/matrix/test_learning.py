@@ -69,7 +69,7 @@ def test_bounds_on_regret(form):
 
 
 def hedge_profile(total, regret):
-    """Multiplicative weights: each is multiplied by exp(0.3 * utility)."""
+    """Multiplicative weights: each is multiplied by exp(0.3 * utility) in every iteration."""
     weights = np.exp(0.3 * total)
     return weights / weights.sum()
 
@@ -91,7 +91,9 @@ def regret_matching_profile(total, regret):
 )
 def test_profiles_follow_the_textbook(learner, next_profile):
     """Accumulated utilities and regrets decide the next profile; by plain loops."""
-    form = NormalForm(np.random.default_rng(7).normal(size=(2, 3, 4)))
+    utility = np.random.default_rng(7).uniform(size=(2, 3, 4))
+    utility[:, 0, 0], utility[:, 1, 1] = 0.0, 1.0  # Hedge divides its rate by their range
+    form = NormalForm(utility)
     profile = [np.full(3, 1 / 3), np.full(4, 1 / 4)]
     total, regret = [np.zeros(3), np.zeros(4)], [np.zeros(3), np.zeros(4)]
     for t in range(1, 8):

@@ -275,14 +275,15 @@ def test_the_lazy_average_counts_every_iteration(kuhn):
 
 
 def test_baselines_are_exponentially_decaying_averages(kuhn):
-    """From zero, the first episodes move baselines by the decay times their sampled values."""
+    """From zero, two values v and w in turn give decay * (1 - decay) * v + decay * w."""
     baselines = []
     for decay in (0.25, 0.5, 1.0):
         algorithm = cp.algorithms.VRMCCFR(baseline_decay=decay)
         baselines.append(algorithm.step(kuhn, algorithm.init(kuhn, 3), 1).baseline[0])
-    quarter, half, values = baselines
-    assert half == pytest.approx(0.5 * values) and quarter == pytest.approx(0.25 * values)
-    assert np.count_nonzero(values) >= 2
+    quarter, half, second = baselines
+    first = 4.0 * (half - 0.5 * second)  # zero if the episode meets a baseline once
+    assert quarter == pytest.approx(0.25 * 0.75 * first + 0.25 * second, abs=1e-12)
+    assert np.count_nonzero(second) >= 2
 
 
 @pytest.mark.parametrize(
