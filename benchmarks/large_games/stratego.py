@@ -71,6 +71,7 @@ def print_costs(args: argparse.Namespace) -> None:
     import jax.monitoring
 
     from counterplay.algorithms.deep.common.batched_env import FixedOpponentsBatchedEnv
+    from counterplay.algorithms.deep.common.jax_algorithm import wait_for
     from counterplay.algorithms.deep.common.learned_best_response import DEFAULT_LEARNER
     from counterplay.algorithms.deep.common.tree_or_rules import ResponseArena
 
@@ -93,7 +94,7 @@ def print_costs(args: argparse.Namespace) -> None:
         for iteration in range(1, 6):
             start, first = time.process_time(), len(compiled)
             memory = algorithm.step(arena, memory, 1)
-            jax.block_until_ready(memory.state)
+            wait_for(memory.state)
             seconds, decisions = time.process_time() - start, memory.nodes_touched - touched
             touched = memory.nodes_touched
             print(
