@@ -85,6 +85,20 @@ TABLE_3 = {  # 002: the columns of Kuhn poker, Leduc poker and Goofspiel as prin
     "entropy_coef": (0.1, 0.1, 0.0),
     "epsilon": (0.1, 0.1, 0.1),
 }
+AS_PRINTED = {  # 002: options that follow the listings and equations
+    "mean_over_episodes": False,  # listing 1, lines 17 and 24: |M| counts decisions
+    "mean_over_actions": False,
+    "stratified": False,
+    "average_power": 0.0,  # (3.4): every iteration has the same weight
+    "augmented_baseline": True,
+    "normalize_returns": False,
+    "centred_update": False,
+    "entropy_uses_rate": False,
+    "entropy_decay_power": 0.0,
+    "listing_order": True,
+    "use_biases": False,
+    "past_logits_coef": 0.0,
+}
 
 
 @pytest.mark.parametrize(
@@ -95,6 +109,7 @@ def test_printed_configs_are_table_3(name, column):
     config = load_config(Path(__file__).parents[2] / "configs" / "printed" / f"{name}.json")
     assert config.max_steps == 500_000
     printed = {setting: row[column] for setting, row in TABLE_3.items()}
+    printed |= AS_PRINTED
     assert {setting: getattr(config.algorithm, setting) for setting in printed} == printed
 
 

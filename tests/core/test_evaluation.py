@@ -35,15 +35,36 @@ def test_values_and_best_responses_by_brute_force(game, seed):
     assert cp.exploitability(tree, policy) == approx(gains / game.num_players, abs=1e-12)
 
 
+def add_reaches(game, policy, state, reach, own, others):
+    """Add the reach of every history to its infoset; `reach` has each player's, and chance's."""
+    player = game.player(state)
+    if player == cp.TERMINAL:
+        return
+    if player == cp.CHANCE:
+        actions, probabilities = zip(*game.chance_outcomes(state), strict=True)
+    else:
+        key = player, game.infoset_key(state, player)
+        own[key] = reach[player]  # the same for all histories of the infoset: perfect recall
+        others[key] = others.get(key, 0.0) + np.prod(np.delete(reach, player))
+        actions, probabilities = game.actions(state), policy[key]
+    for action, probability in zip(actions, probabilities, strict=True):
+        after = reach.copy()
+        after[player] *= probability  # chance, -1, is the last entry
+        add_reaches(game, policy, game.next_state(state, action), after, own, others)
+
+
 @given(random_games(), st.integers(0, 100))
 def test_infoset_values(game, seed):
-    """The node sweep agrees with one iteration of textbook CFR and with the sequence form."""
+    """The node sweep agrees with textbook CFR, with plain recursion and with the sequence form."""
     tree = cp.build_tree(game)
     policy = cp.random_policy(tree, seed)
     twin = reference.CFR(game, False, lambda t: (1.0, 1.0, 0.0), lambda t: 1.0)
     twin.policy = {key: np.array(row) for key, row in reference.as_dict(policy).items()}
     twin.iterate()
     got = cp.infoset_values(tree, policy)
+    own, others = {}, {}
+    start = np.ones(game.num_players + 1)
+    add_reaches(game, reference.as_dict(policy), game.initial_state(), start, own, others)
     for infoset, key in enumerate(tree.infoset_keys):
         first, last = tree.offset[infoset : infoset + 2]
         where = (int(tree.infoset_player[infoset]), key)
@@ -53,8 +74,8 @@ def test_infoset_values(game, seed):
         assert got.cf_value[first:last] == approx(
             got.action_value[first:last] * got.cf_reach[infoset], abs=1e-12
         )
-        assert 0.0 < got.cf_reach[infoset] <= 1.0 + 1e-12
-        assert 0.0 <= got.reach[infoset] <= 1.0 + 1e-12
+        assert got.cf_reach[infoset] == approx(others[where], abs=1e-12)
+        assert got.reach[infoset] == approx(own[where], abs=1e-12)
 
 
 @given(random_games(), st.integers(0, 100))

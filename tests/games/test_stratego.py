@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import counterplay as cp
+from counterplay.arenas.rules import TabularPolicy
 from counterplay.games import stratego
 from counterplay.games.stratego import ARMY, NUM_SQUARES, SIDE, UNDECIDED, Stratego, StrategoState
 
@@ -159,3 +160,19 @@ def test_networks_learn_on_the_rules():
     policy = algorithm.policies(arena, memory)["current"]
     probabilities = policy.action_probabilities(GAME.initial_state(), 0)
     assert len(probabilities) == 12 and np.isclose(sum(probabilities), 1.0)
+
+
+def test_networks_learn_responses():
+    """The gains of learned responses over uniform play, with the interval of their sum."""
+    pytest.importorskip("jax")
+    game = Stratego(max_moves=40)
+    bound = cp.learned_best_response(
+        game,
+        TabularPolicy(game),
+        learner="ppo(critic=network,num_episodes=8,hidden_sizes=(4,),critic_hidden_sizes=(4,))",
+        iterations=2,
+        num_episodes=20,
+    )
+    total = bound.nash_conv
+    assert sum(gain.mean for gain in bound.player_gains) == pytest.approx(total.mean)
+    assert -4.0 <= total.low < total.mean < total.high <= 4.0

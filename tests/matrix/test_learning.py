@@ -68,6 +68,45 @@ def test_bounds_on_regret(form):
             assert (regret[:, player] <= bound).all()
 
 
+def hedge_profile(total, regret):
+    """Multiplicative weights: each is multiplied by exp(0.3 * utility) in every iteration."""
+    weights = np.exp(0.3 * total)
+    return weights / weights.sum()
+
+
+def regret_matching_profile(total, regret):
+    positive = np.maximum(regret, 0.0)
+    return (
+        positive / positive.sum() if positive.any() else np.full(positive.size, 1 / positive.size)
+    )
+
+
+@pytest.mark.parametrize(
+    ("learner", "next_profile"),
+    [
+        (cp.matrix.Hedge(0.3), hedge_profile),
+        (cp.matrix.RegretMatching(), regret_matching_profile),
+    ],
+    ids=["hedge", "regret_matching"],
+)
+def test_profiles_follow_the_textbook(learner, next_profile):
+    """Accumulated utilities and regrets decide the next profile; by plain loops."""
+    utility = np.random.default_rng(7).uniform(size=(2, 3, 4))
+    utility[:, 0, 0], utility[:, 1, 1] = 0.0, 1.0  # Hedge divides its rate by their range
+    form = NormalForm(utility)
+    profile = [np.full(3, 1 / 3), np.full(4, 1 / 4)]
+    total, regret = [np.zeros(3), np.zeros(4)], [np.zeros(3), np.zeros(4)]
+    for t in range(1, 8):
+        values = [form.action_values(player, tuple(profile)) for player in range(2)]
+        for player in range(2):
+            total[player] += values[player]
+            regret[player] += values[player] - values[player] @ profile[player]
+        profile = [next_profile(total[player], regret[player]) for player in range(2)]
+        result = cp.matrix.run_learners(form, learner, iterations=t)
+        for player in range(2):
+            assert result.current_profile[player] == approx(profile[player], abs=1e-12)
+
+
 def test_hedge_with_a_fixed_rate():
     iterations = 500
     eta = float(np.sqrt(8 * np.log(3) / iterations))

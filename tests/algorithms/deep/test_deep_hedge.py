@@ -28,6 +28,7 @@ from counterplay.algorithms.deep.common.episodes import (  # noqa: E402
 )
 from counterplay.algorithms.deep.common.graph import graph_from_tree, host_graph_from_tree  # noqa: E402
 from counterplay.algorithms.deep.common.jax_algorithm import policy_from_table  # noqa: E402
+from counterplay.algorithms.deep.common.networks import apply_net  # noqa: E402
 from counterplay.algorithms.deep.common.training import TrainState, params_by_player  # noqa: E402
 from counterplay.algorithms.deep.deep_hedge import mask_illegal  # noqa: E402
 from counterplay.core.policy import policy_from_weights  # noqa: E402
@@ -334,6 +335,50 @@ def test_linear_network_on_one_hot_inputs_is_tabular_hedge():
         expected[row] += 0.5 * np.asarray(regret[t, b] - regret[t, b].mean()) / is_own.sum()
     assert moved == approx(expected, abs=1e-6)
     assert np.abs(moved).max() > 1e-3
+
+
+def test_the_printed_update_descends_the_distance_to_target_logits(kuhn):
+    """(4.4), (4.5): half the mean squared distance to W plus the regrets, both held constant."""
+    algorithm = replace(
+        SMALL_ALGORITHM,
+        centred_update=False,
+        entropy_coef=0.0,
+        weight_decay=0.0,
+        decay_rate=1.0,
+        learning_rate=0.5,
+        logit_threshold=100.0,
+    )
+    graph, state = graph_from_tree(kuhn), algorithm.init(kuhn, seed=2).state
+    trained = state.strategy[0]
+    draws = jax.random.uniform(jax.random.PRNGKey(4), draws_shape(graph, 16))
+
+    @jax.jit
+    def step(trained):
+        episodes = episodes_from_draws(graph, algorithm.behaviour(graph, state, 0), draws)
+        values = jnp.zeros(episodes.policy.shape)
+        regret = returns.baseline_regrets(episodes, 0, episodes.utility[:, 0], values).regret
+        unique_rows = find_unique_rows(
+            graph.observation_row[0, episodes.decision], episodes.player == 0
+        )
+        updated = algorithm.update_strategy(
+            graph, 1, 0, episodes, unique_rows, regret, trained, state.averages
+        )
+        return episodes, regret, updated
+
+    episodes, regret, updated = step(trained)
+    is_own = np.asarray(episodes.player) == 0
+    rows = np.asarray(graph.observation_row)[0, np.asarray(episodes.decision)[is_own]]
+    observation, own_regret = graph.observation[rows], jnp.asarray(np.asarray(regret)[is_own])
+    target = apply_net(trained.params, observation) + own_regret
+
+    def distance(net):
+        return 0.5 * ((apply_net(net, observation) - target) ** 2).sum() / is_own.sum()
+
+    expected = jax.tree.map(
+        lambda w, s: w - 0.5 * s, trained.params, jax.grad(distance)(trained.params)
+    )
+    for ours, theirs in zip(*map(jax.tree.leaves, (updated.params, expected)), strict=True):
+        assert np.asarray(ours) == approx(np.asarray(theirs), abs=1e-5)
 
 
 def test_gradients_against_finite_differences(kuhn):

@@ -71,6 +71,8 @@ def test_costs_accuracy_in_kuhn_poker():
     algorithm = cp.algorithms.ChanceSampling(match_in_walk=True, sample_chance=False)
     in_walk = cp.solve(tree, algorithm, iterations=1000).policy
     assert cp.nash_conv(in_walk) == pytest.approx(0.0130, rel=0.05)
+    fixed = cp.solve(tree, cp.algorithms.CFR(), iterations=1000).policy
+    assert cp.nash_conv(fixed) == pytest.approx(0.0019, rel=0.05)
 
 
 def test_sampled_chance_converges_too_on_tree_and_rules():

@@ -256,15 +256,34 @@ def test_plus_and_hedge_solve_too(kuhn):
 
 
 def test_the_lazy_average_counts_every_iteration(kuhn):
-    """Caught up, each infoset's weights sum to the iterations times the player's own reach."""
+    """Infosets of own reach 1 have one unit of weight per iteration, the last when it is read."""
     algorithm = cp.algorithms.OutcomeSampling(lazy_averaging=True)
-    memory = algorithm.step(kuhn, algorithm.init(kuhn), 1)
-    uniform = main_policy(
-        algorithm, kuhn, memory
-    )  # after one iteration the average is nearly uniform
-    assert cp.exploitability(kuhn, uniform) < 11 / 24 + 0.2
+    memory = algorithm.step(kuhn, algorithm.init(kuhn), 50)
+    average = main_policy(algorithm, kuhn, memory)
+    num_late = 0
+    for key in ("0", "1", "2", "0p", "1p", "2p", "0b", "1b", "2b"):
+        first, last = kuhn.offset[kuhn.find_infoset(key) :][:2]
+        counted = memory.policy_sum[0, first:last]
+        missing = 50 - memory.last_averaged[0, first]
+        assert counted.sum() == pytest.approx(50 - missing)
+        expected = (counted + missing * memory.policy[0, first:last]) / 50
+        assert list(average[key].values()) == pytest.approx(expected.tolist())
+        num_late += missing > 0
+    assert num_late
     result = cp.solve(kuhn, algorithm, iterations=300_000)
     assert result.exploitability < 1e-2
+
+
+def test_baselines_are_exponentially_decaying_averages(kuhn):
+    """From zero, two values v and w in turn give decay * (1 - decay) * v + decay * w."""
+    baselines = []
+    for decay in (0.25, 0.5, 1.0):
+        algorithm = cp.algorithms.VRMCCFR(baseline_decay=decay)
+        baselines.append(algorithm.step(kuhn, algorithm.init(kuhn, 3), 1).baseline[0])
+    quarter, half, second = baselines
+    first = 4.0 * (half - 0.5 * second)  # zero if the episode meets a baseline once
+    assert quarter == pytest.approx(0.25 * 0.75 * first + 0.25 * second, abs=1e-12)
+    assert np.count_nonzero(second) >= 2
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import counterplay as cp
 from counterplay.algorithms.deep.common import rollouts, tree_or_rules
 from counterplay.algorithms.deep.common.batched_env import (
     CompiledBatchedEnv,
+    FixedOpponentsBatchedEnv,
     PythonBatchedEnv,
     build_env,
 )
@@ -286,6 +287,41 @@ def test_learned_bounds_stay_below_the_truth(kuhn):
     )
     assert bound.nash_conv.low <= truth
     assert bound.nash_conv.mean > 0.6 * truth
+
+
+class BatchOnly:
+    """A policy that counts its questions and answers them in batches only."""
+
+    def __init__(self, policy):
+        self.policy, self.num_questions = policy, 0
+
+    def batch_action_probabilities(self, states, players):
+        self.num_questions += 1
+        pairs = zip(states, players, strict=True)
+        return [self.policy.action_probabilities(state, player) for state, player in pairs]
+
+
+class SingleAnswers:
+    """A policy that answers one question at a time."""
+
+    def __init__(self, policy):
+        self.action_probabilities = policy.action_probabilities
+
+
+def test_opponents_of_a_response_are_asked_once_per_turn():
+    game = cp.games.KuhnPoker()
+    policy = NetworkPolicy(game, (new_nets(np.random.default_rng(1), 2, (11, 8, 2)),))
+
+    def episodes(opponents):
+        rules = FixedOpponentsBatchedEnv(game, opponents, 0)
+        batch, _ = rollouts.play_episodes(rules, observation_policy, np.random.default_rng(2), 30)
+        return batch.episodes
+
+    in_batches = BatchOnly(policy)
+    together, alone = episodes(in_batches), episodes(SingleAnswers(policy))
+    for one, other in zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True):
+        assert np.array_equal(one, other)
+    assert in_batches.num_questions < 30  # in three batches of 300 or 30 episodes
 
 
 def test_equal_rows_are_found_whatever_their_type():

@@ -27,6 +27,7 @@ from counterplay.core.game_checks import (
 from counterplay.core.observations import with_observations
 from counterplay.errors import ConfigError, GameError
 from counterplay.games.compiled.protocol import CompiledGame, find_observed_game
+from counterplay.play.episodes import ask_agent
 from counterplay.registry import get_spec
 
 NUM_PROBES = 300  # random starts among which one must lead to a decision
@@ -390,8 +391,10 @@ class FixedOpponentsBatchedEnv(PythonBatchedEnv):
 
     def turn_batch(self, states: Any) -> TurnBatch:
         turn = super().turn_batch(states)
-        for n in np.flatnonzero((turn.player >= 0) & (turn.player != self.learner)).tolist():
-            probs = self.policy.action_probabilities(states[n].state, int(turn.player[n]))
+        others = np.flatnonzero((turn.player >= 0) & (turn.player != self.learner)).tolist()
+        asked = [states[n].state for n in others]
+        answers = ask_agent(self.policy, asked, turn.player[others].tolist()) if others else []
+        for n, probs in zip(others, answers, strict=True):
             turn.chance_prob[turn.offset[n] : turn.offset[n + 1]] = probs
             turn.player[n] = CHANCE
         return turn

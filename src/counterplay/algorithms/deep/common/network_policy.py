@@ -126,8 +126,9 @@ class NetworkPolicy:
         )
         rows = np.where(legal, table, 0.0)[:count]
         rows /= rows.sum(axis=1, keepdims=True)
-        pairs = zip(rows.tolist(), actions, strict=True)
-        return [[row[action] for action in legal_actions] for row, legal_actions in pairs]
+        return [
+            row[legal_actions].tolist() for row, legal_actions in zip(rows, actions, strict=True)
+        ]
 
     @property
     def is_suit_invariant(self) -> bool:

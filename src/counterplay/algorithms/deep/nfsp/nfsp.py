@@ -24,16 +24,17 @@ class NFSP(ReplayNFSP[DQNState]):
         Q  = Q  - lr_t * grad mean of (Q(I, a) - payoff - max over legal b of Q'(I', b))^2
         Pi = Pi - lr_t * grad mean of -log Pi(I, a)
 
-    on minibatches of the ring buffer and of the reservoir, with Q' an earlier Q. Departures from
-    the paper: only the learning player explores (epsilon), so that no player learns against random
-    actions, and decisions after an exploring action stay out of the reservoir; minibatches are
-    large, since all samples of an infoset are one input. With `all_players_learn` the data flow is
-    the paper's: in every episode all players respond with probability `anticipatory_param`, explore
-    and fill their ring buffers, and the reservoir holds exploring actions too. Responses are then
-    learned against, and averaged with, random actions. Learning rates fall linearly. Pi carries
-    the guarantee. `counts` (on a tree) is the exact average of the same responses, `response` is
-    the greedy policy of Q, and `gains` compares its gain with that of best responses. On rules,
-    ring buffer and reservoir store observations, in equal parts for each player.
+    on minibatches of the ring buffer and of the reservoir, with Q' an earlier Q, renewed after
+    every `target_update_every` steps of Q. Departures from the paper: only the learning player
+    explores (epsilon), so that no player learns against random actions, and decisions after an
+    exploring action stay out of the reservoir; minibatches are large, since all samples of an
+    infoset are one input. With `all_players_learn` the data flow is the paper's: in every episode
+    all players respond with probability `anticipatory_param`, explore and fill their ring buffers,
+    and the reservoir holds exploring actions too. Responses are then learned against, and averaged
+    with, random actions. Learning rates fall linearly. Pi carries the guarantee. `counts` (on a
+    tree) is the exact average of the same responses, `response` is the greedy policy of Q, and
+    `gains` compares its gain with that of best responses. On rules, ring buffer and reservoir store
+    observations, in equal parts for each player.
     """
 
     epsilon_end: Probability = 0.2

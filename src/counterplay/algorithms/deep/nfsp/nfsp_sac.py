@@ -27,6 +27,7 @@ class NFSPSAC(ReplayNFSP[SACState]):
     to a regularised equilibrium, so the temperature falls to zero. Pi carries the guarantee; the
     other policies are those of `nfsp`. `learn_temperature` and `reverse_divergence` are SAC's own
     losses (see `SACResponse`), whose responses stay quantal: the average is then more exploitable.
+    A learned temperature holds the entropy at `target_entropy` of that of uniform play.
     """
 
     average_power: NonNegative = 1.0
