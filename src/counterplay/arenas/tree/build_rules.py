@@ -247,8 +247,9 @@ class _Batch:
             if terminal.size:
                 utility = self.compute_utilities(terminal)
             at_chance = np.flatnonzero(player == CHANCE)
-            outcomes = list(map(self.game.chance_outcomes, self.select(at_chance)))
-            num_children[at_chance] = np.fromiter(map(len, outcomes), np.int64, at_chance.size)
+            if at_chance.size:  # other games need no `chance_outcomes`
+                outcomes = list(map(self.game.chance_outcomes, self.select(at_chance)))
+                num_children[at_chance] = np.fromiter(map(len, outcomes), np.int64, at_chance.size)
         walk.num_pending += int(num_children.sum()) - size
         check(walk.num_nodes, walk.num_nodes + walk.num_pending, len(walk.infoset_depths))
         walk.batches[pending.level].append(
