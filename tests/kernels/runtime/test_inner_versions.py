@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("numba")
 
 SOURCE = """
-from counterplay.kernels.runtime.jit import kernel, noinline_kernel, sweep_kernel
+from counterplay.kernels.runtime.jit import fma_row_kernel, kernel, noinline_kernel
 
 
 @kernel
@@ -23,7 +23,7 @@ def halve(x):
     return x / 2
 
 
-@sweep_kernel
+@fma_row_kernel
 def square(x):
     return x * x
 

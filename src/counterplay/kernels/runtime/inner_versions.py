@@ -7,7 +7,6 @@ caller. Without them, a program of many kernels compiles in three quarters of th
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from numba.core import compiler, sigutils, typing
@@ -21,11 +20,10 @@ class InnerVersions:
     Args:
         dispatcher: The kernel.
         cache: Keeps the versions on disk; None if no folder is writable.
-        is_simplified: Only simplify the code, and leave the rest of the optimisation to callers.
     """
 
-    def __init__(self, dispatcher: Any, cache: Any, is_simplified: bool = False):
-        self.dispatcher, self.cache, self.is_simplified = dispatcher, cache, is_simplified
+    def __init__(self, dispatcher: Any, cache: Any):
+        self.dispatcher, self.cache = dispatcher, cache
         self.versions: dict[tuple[Any, ...], Any] = {}
         # numba calls these two where a kernel calls this one
         dispatcher.get_call_template = self.get_call_template
@@ -74,19 +72,7 @@ class InnerVersions:
             locals=function_compiler.locals,
             pipeline_class=function_compiler.pipeline_class,
         )
-        if self.is_simplified:
-            library = version.library
-            library._optimize_final_module = partial(_simplify, library)
         return version._replace(entry_point=object())
-
-
-def _simplify(library: Any) -> None:
-    """Run the cheap passes of `CPUCodeLibrary._optimize_final_module` only."""
-    codegen = library._codegen
-    passes, builder = codegen._module_pass_manager(
-        loop_vectorize=False, slp_vectorize=False, opt=codegen._opt_level, cost="cheap"
-    )
-    passes.run(library._final_module, builder)
 
 
 class InnerCacheImpl(CompileResultCacheImpl):

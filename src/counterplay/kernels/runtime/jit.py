@@ -35,7 +35,6 @@ def kernel(
     inline: bool = True,
     no_alloc: bool = False,
     copy_source: bool = False,
-    optimise_in_callers: bool = False,
     **options: Any,
 ) -> Any:
     """Compile a function at its first call, without Python's division checks and without the GIL.
@@ -48,8 +47,6 @@ def kernel(
             traversal up to three times slower.
         copy_source: Copy the source into each caller instead. A function that mostly calls others
             then needs no machine code, which takes half a second to compile.
-        optimise_in_callers: Optimise the machine code only where it has been copied to, which saves
-            a tenth of the time of compiling sweeps and does not change them.
         **options: Further options of `numba.njit`.
 
     Returns:
@@ -67,7 +64,7 @@ def kernel(
         except RuntimeError:  # none of the folders that numba tries is writable
             folder = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parent / "__pycache__")
             warn_uncached(folder, "no permission to write, nor in the user's cache folder")
-        InnerVersions(compiled, inner_cache, optimise_in_callers)
+        InnerVersions(compiled, inner_cache)
     return compiled
 
 
@@ -86,7 +83,6 @@ fma_kernel = partial(kernel, fastmath={"contract"})  # allows fused multiply-add
 sum_kernel = partial(kernel, fastmath={"contract", "reassoc"})  # sums in any order
 fma_row_kernel = partial(fma_kernel, no_alloc=True)  # called in inner loops of the others
 fma_call_kernel = partial(fma_kernel, copy_source=True)  # calls others in turn
-sweep_kernel = partial(fma_row_kernel, optimise_in_callers=True)  # called by one loop or two
 outlined_row_kernel = partial(fma_row_kernel, inline=False)  # called rarely
 noinline_kernel = partial(fma_kernel, inline=False)  # compiled once, called by the others
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy import uint64
 
+from counterplay.kernels.runtime.jit import fma_kernel as kernel
 from counterplay.kernels.runtime.jit import fma_row_kernel as row_kernel
 from counterplay.kernels.runtime.jit import outlined_row_kernel as outlined_kernel
-from counterplay.kernels.runtime.jit import sweep_kernel as kernel
 from counterplay.kernels.sequence_form import sweeps
 
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy import uint64
 
 from counterplay.kernels.runtime.jit import fma_call_kernel as call_kernel
-from counterplay.kernels.runtime.jit import sweep_kernel as kernel
+from counterplay.kernels.runtime.jit import fma_kernel as kernel
 from counterplay.kernels.runtime.tile_product import multiply_tile
 
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
