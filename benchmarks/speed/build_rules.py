@@ -16,7 +16,7 @@ from benchmarks.timing import format_head, format_row, time_in_turns
 from counterplay.arenas.tree import build
 
 SPECS = ("leduc_poker", "goofspiel", "kuhn_poker(players=5)", "liars_dice(dice_sides=5)")
-NUM_TURNS = 3
+NUM_TURNS = 5
 
 
 class LookupGame:

@@ -47,7 +47,7 @@ MIN_NODES_FOR_COMPILED_RULES = 50_000  # smaller trees use the readable rules
 FIRST_CHECK_NODES = 1 << 6  # memory is checked after this many nodes, then after twice as many, ...
 MAX_NODES_BETWEEN_CHECKS = 1 << 15  # ... but at least this often, together with progress
 ESTIMATE_SECONDS = 0.5  # of the estimate before building
-# the size is estimated again after this many nodes or seconds, for so many seconds
+# the size is estimated again, and shortly, after this many nodes or seconds
 ESTIMATE_AFTER_NODES, ESTIMATE_AFTER_SECONDS, LATER_ESTIMATE_SECONDS = 1 << 18, 1.0, 0.1
 
 ProgressCallback = Callable[[int, int], None]  # nodes so far, nodes expected (0: not known)

@@ -2,16 +2,17 @@
 
 For every signature numba makes wrappers for calls from Python and C, and machine code. A kernel
 that is called by kernels only needs neither, because its intermediate code is linked into each
-caller. Without them, a program of many kernels compiles in three quarters of the time.
+caller. Without them, the first `solve` of Kuhn poker compiles in about four fifths of the time.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba.core import compiler, sigutils, typing
+from numba.core import compiler, sigutils
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.typing.templates import make_concrete_template
 
 
 class InnerVersions:
@@ -35,7 +36,7 @@ class InnerVersions:
         self.compile(tuple(args))
         name = self.dispatcher.py_func.__name__
         signatures = [version.signature for version in self.versions.values()]
-        template = typing.make_concrete_template(f"CallTemplate({name})", name, signatures)
+        template = make_concrete_template(f"CallTemplate({name})", name, signatures)
         return template, signature, args, {}
 
     def get_overload(self, signature: Any) -> Any:
@@ -58,7 +59,8 @@ class InnerVersions:
             self.versions[args] = version
 
     def _compile(self, args: tuple[Any, ...]) -> Any:
-        function_compiler, flags = self.dispatcher._compiler, compiler.Flags()
+        function_compiler = self.dispatcher._compiler
+        flags: Any = compiler.Flags()
         target = function_compiler.targetdescr
         target.options.parse_as_flags(flags, function_compiler.targetoptions)
         flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
