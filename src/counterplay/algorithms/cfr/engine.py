@@ -166,12 +166,18 @@ def new_memory(arena: SequenceArena, num_averages: int = 1) -> RegretMemory:
     )
     policy, form = form_policy(arena, memory), arena.form
     if isinstance(form, SequenceForm):
-        form, policy = sweep_form(arena), policy.view()
-        policy.flags.writeable = False  # the array type of judgements, so that one compilation does
-        sweeps.multiply_groups(form, 0, len(form.group), policy, memory.reach)
+        _multiply_groups(sweep_form(arena), policy, memory.reach)
     else:
         sweeps.forward(form, 0, form.parent.size, policy, memory.reach)
     return memory
+
+
+def _multiply_groups(form: SweepForm, policy: Floats, reach: Floats) -> None:
+    """`sweeps.multiply_groups` without a kernel, which takes longer to compile for a first call."""
+    for first, last, size in form.group.tolist():
+        start, above = form.group_start[first:last], reach[form.group_parent[first:last]]
+        for k in range(size):
+            reach[start + k] = above * policy[start + k]
 
 
 def iterate(

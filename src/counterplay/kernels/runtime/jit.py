@@ -19,6 +19,7 @@ from numba import njit
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.types import Array
 
+from counterplay.kernels.runtime.inner_versions import InnerCacheImpl, InnerVersions
 from counterplay.kernels.runtime.jit_cache import ChecksummedCache, warn_uncached
 
 CHANCE, TERMINAL = -1, -2  # as in `counterplay.core.game`; part of the hashed sources
@@ -56,11 +57,14 @@ def kernel(
         options["inline"] = "always"
     compiled = njit(nogil=True, **options)(function)
     if compiled is not function:  # they are the same with NUMBA_DISABLE_JIT=1
+        inner_cache = None
         try:
             compiled._cache = (_NoAllocKernelCache if no_alloc else _KernelCache)(function)
+            inner_cache = (_NoAllocInnerCache if no_alloc else _InnerCache)(function)
         except RuntimeError:  # none of the folders that numba tries is writable
             folder = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parent / "__pycache__")
             warn_uncached(folder, "no permission to write, nor in the user's cache folder")
+        InnerVersions(compiled, inner_cache)
     return compiled
 
 
@@ -105,18 +109,31 @@ def _remove_stale_caches(folder: Path) -> None:
             rmtree(other, ignore_errors=True)
 
 
+_LOCATORS: list[Any] = [
+    type(locator.__name__, (_SourceHashLocator, locator), {})
+    for locator in CompileResultCacheImpl._locator_classes
+]
+
+
 class _SourceHashCacheImpl(CompileResultCacheImpl):
-    _locator_classes: list[Any] = [  # noqa: RUF012
-        type(locator.__name__, (_SourceHashLocator, locator), {})
-        for locator in CompileResultCacheImpl._locator_classes
-    ]
+    _locator_classes = _LOCATORS
+
+
+class _SourceHashInnerImpl(InnerCacheImpl):
+    _locator_classes = _LOCATORS
 
 
 class _KernelCache(ChecksummedCache):
     _impl_class = _SourceHashCacheImpl  # type: ignore[assignment]
 
 
-class _NoAllocKernelCache(_KernelCache):
+class _InnerCache(ChecksummedCache):
+    _impl_class = _SourceHashInnerImpl  # type: ignore[assignment]
+
+
+class _RefusesArrays(ChecksummedCache):
+    """Mixin for the caches of `no_alloc` kernels."""
+
     def save_overload(self, signature: Any, compiled: Any) -> None:
         result_type = compiled.signature.return_type
         if any(
@@ -126,3 +143,11 @@ class _NoAllocKernelCache(_KernelCache):
                 f"{compiled.fndesc.qualname} is a no_alloc kernel: it cannot return an array"
             )
         super().save_overload(signature, compiled)
+
+
+class _NoAllocKernelCache(_RefusesArrays, _KernelCache):
+    pass
+
+
+class _NoAllocInnerCache(_RefusesArrays, _InnerCache):
+    pass
