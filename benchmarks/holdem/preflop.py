@@ -28,7 +28,7 @@ from counterplay.arenas.preflop.game import PreflopGame
 from counterplay.arenas.preflop.solution import solve_preflop
 from counterplay.experiment.examples import find_config
 
-PUBLISHED_CHART = Path(__file__).parents[2] / "tests" / "preflop" / "heads_up_push_fold.json"
+PUBLISHED_CHART = Path(__file__).parents[2] / "tests/arenas/preflop" / "heads_up_push_fold.json"
 
 
 def measure(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
