@@ -33,6 +33,7 @@ _EXPORTS = {
     "counterplay.arenas.holdem.solution": ["Solution", "load_solution"],
     "counterplay.arenas.preflop.arena": ["PreflopArena"],
     "counterplay.arenas.preflop.chart": ["PushFoldChart", "push_fold_chart"],
+    "counterplay.arenas.preflop.dealt_gains": ["DealtGains", "measure_dealt_gains"],
     "counterplay.arenas.preflop.deck": ["FULL_DECK", "SHORT_DECK", "Deck"],
     "counterplay.arenas.preflop.equity_tables": ["EquityTable", "equity_table"],
     "counterplay.arenas.preflop.game": ["BettingConfig", "DeckConfig", "PreflopGame"],

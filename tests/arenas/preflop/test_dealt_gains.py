@@ -15,7 +15,7 @@ from counterplay.arenas.preflop.dealt_gains import (
     measure_dealt_gains,
 )
 from counterplay.arenas.preflop.game import PreflopGame
-from counterplay.errors import ConfigError
+from counterplay.errors import ConfigError, RunError
 from tests.arenas.preflop.test_arena import GAMES
 
 
@@ -70,13 +70,12 @@ def test_the_seed_decides_the_deals():
     assert (first == again).all() and (first != other).any()
 
 
-def test_wrong_arguments_are_refused():
+def test_solved_flops_are_refused_and_a_stop_ends_the_run():
     policy = cp.uniform_policy(PreflopArena(PreflopGame.from_dict(GAMES["three seats"])))
-    with pytest.raises(ConfigError, match="41 deals, must be a multiple of 40"):
-        measure_dealt_gains(policy, 41)
+    assert measure_dealt_gains(policy, 41).num_deals == 80
     factors = np.ones((3, 2, 169))
     game = PreflopGame.from_dict({"stacks": [9, 9]})
     with pytest.raises(ConfigError, match="solved flops cannot be dealt"):
         measure_dealt_gains(cp.uniform_policy(PreflopArena(game, factors)), 40)
-    with pytest.raises(ConfigError, match="stopped before"):
+    with pytest.raises(RunError, match="stopped before"):
         measure_dealt_gains(policy, 40, stop=lambda: True)

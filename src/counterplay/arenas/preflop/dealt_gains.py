@@ -28,7 +28,7 @@ from counterplay.arenas.preflop.betting import (
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.evaluation import compute_best_responses
 from counterplay.core.policy import Policy
-from counterplay.errors import ConfigError
+from counterplay.errors import ConfigError, RunError
 from counterplay.kernels.holdem import preflop_dealt
 from counterplay.kernels.sequence_form import sweeps
 
@@ -69,30 +69,29 @@ def measure_dealt_gains(
     policy: Policy,
     num_deals: int = 20_000,
     seed: int = 0,
+    report: Callable[[int], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> DealtGains:
     """Return the values of all seats on dealt cards, and what they gain by deviating.
 
     Args:
         policy: a policy of a `PreflopArena`.
-        num_deals: deals in both halves; a multiple of 40.
+        num_deals: deals in both halves, rounded up to a multiple of 40.
         seed: of the deals.
-        stop: called between batches; True ends the run with a ConfigError.
+        report: called with the number of deals made, after each batch.
+        stop: called before each batch; True ends the run with a RunError.
 
     Raises:
-        ConfigError: the policy's leaves are valued by solved flops, or the deals are too few.
+        ConfigError: the policy's leaves are valued by solved flops.
     """
     arena: PreflopArena = policy.arena  # type: ignore[assignment]
     if arena.realised_factors is not None:
         raise ConfigError("leaves valued by solved flops cannot be dealt: check another solution")
-    if num_deals < 2 * BATCHES or num_deals % (2 * BATCHES):
-        raise ConfigError(f"{num_deals} deals, must be a multiple of {2 * BATCHES}")
-    dealer = _Dealer(arena, seed, num_deals // (2 * BATCHES))
+    dealer = _Dealer(arena, seed, math.ceil(num_deals / (2 * BATCHES)), report, stop)
     reach = _sequence_reach(arena, policy.probabilities)
     edge_reach = arena.edge_reach(reach)
     choice = np.zeros((arena.num_players, len(arena.tree.leaves), arena.deck.num_classes))
     for _ in range(BATCHES):
-        _check_stop(stop)
         choice += dealer.leaf_values(edge_reach) / BATCHES
     fixed = copy.copy(arena)
     fixed.deals = _FixedLeaves(choice)
@@ -100,7 +99,6 @@ def measure_dealt_gains(
     best_reach = arena.edge_reach(_sequence_reach(arena, response.response))
     values, best_values = np.empty((2, BATCHES, arena.num_players))
     for batch in range(BATCHES):
-        _check_stop(stop)
         leaves = dealer.leaf_values(edge_reach)
         values[batch] = _seat_values(arena, edge_reach, leaves)
         best_values[batch] = _seat_values(arena, best_reach, leaves)
@@ -112,15 +110,23 @@ def measure_dealt_gains(
         gains=gains.mean(axis=0),
         gain_margins=_margins(gains),
         upper_gains=own_half,
-        num_deals=num_deals,
+        num_deals=dealer.num_dealt,
     )
 
 
 class _Dealer:
     """Batches of deals, and the leaf values that they give."""
 
-    def __init__(self, arena: PreflopArena, seed: int, batch_size: int):
-        self.arena, self.seed = arena, 1000 * seed
+    def __init__(
+        self,
+        arena: PreflopArena,
+        seed: int,
+        batch_size: int,
+        report: Callable[[int], None] | None,
+        stop: Callable[[], bool] | None,
+    ):
+        self.arena, self.seed, self.num_dealt = arena, 2 * BATCHES * seed, 0
+        self.report, self.stop = report, stop
         deck, num_seats = arena.deck, arena.num_players
         self.leaves = dealt_leaf_arrays(arena.tree, arena.leaf_edges)
         self.hands = np.empty((batch_size, num_seats, 2), np.int64)
@@ -128,9 +134,15 @@ class _Dealer:
 
     def leaf_values(self, edge_reach: Floats) -> Floats:
         """Return the values [P, Z, C] of the next batch."""
+        if self.stop and self.stop():
+            raise RunError("stopped before all deals were made: there is no result")
         self.seed += 1
         preflop_dealt.deal_cards(self.seed, self.arena.deck.cards, self.hands, self.boards)
-        return dealt_leaf_values(self.arena, self.leaves, self.hands, self.boards, edge_reach)
+        values = dealt_leaf_values(self.arena, self.leaves, self.hands, self.boards, edge_reach)
+        self.num_dealt += len(self.hands)
+        if self.report:
+            self.report(self.num_dealt)
+        return values
 
 
 def dealt_leaf_arrays(tree: PreflopTree, leaf_edges: Ints) -> LeafArrays:
@@ -175,11 +187,6 @@ def dealt_leaf_values(
         result,
     )
     return result / len(hands)
-
-
-def _check_stop(stop: Callable[[], bool] | None) -> None:
-    if stop and stop():
-        raise ConfigError("stopped before all deals were made")
 
 
 def _sequence_reach(arena: PreflopArena, probabilities: Floats) -> Floats:

@@ -50,7 +50,7 @@ class RemovalTables(NamedTuple):
     """
 
     rank: NDArray[np.int64]  # [C, G] rank of the cards of each group
-    count: NDArray[np.float64]  # [C, G] their number; 0 for groups that a class lacks
+    number: NDArray[np.float64]  # [C, G] of cards in each group; 0 for groups that a class lacks
     joined: NDArray[np.int64]  # [C, G, 2] class of such a card with either card of the hand
     own_ranks: NDArray[np.int64]  # [C, 2] ranks of the hand
     holding: NDArray[np.float64]  # [R, C] hands of each class that hold a given card of a rank
@@ -92,7 +92,7 @@ def pair_removal(pairs, todo, tables, reach, out):
             for g in range(tables.rank.shape[1]):
                 r, first, second = tables.rank[a, g], tables.joined[a, g, 0], tables.joined[a, g, 1]
                 shared += (
-                    tables.count[a, g]
+                    tables.number[a, g]
                     * (x_card[r] - x[first] - x[second])
                     * (y_card[r] - y[first] - y[second])
                 )
