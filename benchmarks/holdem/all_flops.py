@@ -7,7 +7,6 @@ check; the other one folds or calls, and the turn and the river are checked down
 small game once the equity of every pair of hands on the flop is known, so that all flops take a
 minute; vectors over hands are iterated here in NumPy, without the kernels of `SpotArena`. A few
 flops are solved by `SpotArena`, too. FOLDER keeps the results by flop; an interrupted run goes on.
-`choose_flops` uses those of the spots named `training_...`, and no others.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 import counterplay as cp
 from benchmarks.result_files import append_row
+from counterplay.arenas.holdem.all_flops_ev import fit_on_equity
 from counterplay.arenas.holdem.boards import RangeHands
 from counterplay.arenas.holdem.flops import all_flops, flop_subset
 from counterplay.arenas.holdem.spot import BetSizes, Spot
@@ -38,26 +38,18 @@ SPOTS = {  # ranges OOP and IP
         "66-22,A5s-A2s,KTs,QTs,J9s+,T8s+,98s,87s,76s,65s",
         "AA-88,AKs-ATs,KQs,AKo,AQo",
     ),
-    "big_blind": (
-        "77-44,A9s-A6s,K7s-K4s,QTs,Q8s,J7s,T7s,96s,85s,74s,64s,54s,A5o,J9o",
-        "JJ-99,33,AQs,A8s,A3s,KJs,K9s,QJs,T9s,86s,A9o,KTo",
-    ),
     "squeeze": ("QQ+,AKs,A5s,AKo,KQo,JTs", "JJ-77,AQs-AJs,KQs,T9s,98s,76s"),
-    "training_early": ("TT-77,AJs-A9s,KJs,KTs,QJs,98s,87s,AQo", "QQ-99,AQs+,KQs,AKo,A5s,JTs"),
-    "training_button": (
+    "early": ("TT-77,AJs-A9s,KJs,KTs,QJs,98s,87s,AQo", "QQ-99,AQs+,KQs,AKo,A5s,JTs"),
+    "button": (
         "55-22,K9s-K6s,Q9s,J8s,97s,86s,75s,53s,A8o,KJo,T9o",
         "AA-TT,66,A9s,A4s,KQs,K8s,QTs,J9s,87s,65s,AJo,KQo,Q9o",
     ),
-    "training_small_blind": (
+    "small_blind": (
         "AA,JJ-88,44,AQs,AJs,A7s,KJs,QTs,T8s,97s,A9o,KTo,87o",
         "QQ,77-33,AKs,A6s,A2s,K9s,Q8s,J9s,86s,54s,A5o,QJo",
     ),
-    "training_three_bet": ("TT+,AJs+,A5s,A4s,KQs,76s,AKo", "JJ-66,AQs-ATs,KQs,KJs,QJs,T9s,AQo"),
-    "training_cold_call": (
-        "AA-JJ,AKs-ATs,KQs,KJs,QJs,AKo,AQo",
-        "TT-33,KTs,Q9s,J9s,T8s,97s,87s,76s,65s,54s",
-    ),
-    "training_wide": (
+    "three_bet_out": ("TT+,AJs+,A5s,A4s,KQs,76s,AKo", "JJ-66,AQs-ATs,KQs,KJs,QJs,T9s,AQo"),
+    "wide": (
         "A2s,A3o,K5s,K9o,Q6s,QTo,J5s,T6s,95s,93s,84s,73s,62s,T8o,99,55",
         "A6o,A4s,K3s,KTo,Q4s,Q9o,J7s,T4s,98o,82s,72s,63s,52s,43s,88,66,22",
     ),
@@ -65,7 +57,6 @@ SPOTS = {  # ranges OOP and IP
 POT, STACK = 60, 120
 BETS = (30, STACK)  # half the pot, all-in
 ITERATIONS = 100
-NUM_BINS = 10  # of the equities of hands
 CHECKED = ("QsJh2h", "8d8c5h", "As7s4s")  # flops that `SpotArena` solves, too
 
 
@@ -188,11 +179,6 @@ def solve_flop(name: str, ranges: tuple[str, str]) -> dict[str, Any]:
     game = FlopGame(equity, pairs)
     value, exploitability, policy = game.solve(ITERATIONS)
     share = pairs.sum(axis=1)
-    by_hand = (equity * pairs).sum(axis=1), ((1.0 - equity) * pairs).sum(axis=0)
-    histograms = [
-        equity_histogram(won, mass)
-        for won, mass in zip(by_hand, (share, pairs.sum(axis=0)), strict=True)
-    ]
     bets = (policy[0][1:].sum(axis=0) * share).sum() / share.sum()
     checked = (policy[0][0][:, None] * pairs).sum(axis=0)
     return {
@@ -202,16 +188,7 @@ def solve_flop(name: str, ranges: tuple[str, str]) -> dict[str, Any]:
         "exploitability": exploitability,
         "oop_bets": float(bets),
         "ip_bets": float((policy[1][1:].sum(axis=0) * checked).sum() / checked.sum()),
-        "histograms": histograms,
     }
-
-
-def equity_histogram(won: Array, mass: Array) -> list[float]:
-    """Return the mass [NUM_BINS] of hands by equity, given what each wins of its mass."""
-    live = mass > 0.0
-    bins = np.minimum((won[live] / mass[live] * NUM_BINS).astype(int), NUM_BINS - 1)
-    counts: Array = np.bincount(bins, mass[live], NUM_BINS)
-    return [round(float(value), 9) for value in counts / mass.sum()]
 
 
 def check_with_arena(name: str, ranges: tuple[str, str]) -> float:
@@ -261,6 +238,13 @@ def compare_subsets(spot: str, results: dict[str, dict[str, Any]]) -> list[dict[
             chosen = rng.choice(1755, size, replace=False)
             flops = [all_flops()[i] for i in chosen]
             drawn.append(unit["ev"] * (average(results, flops, "ev") - everything["ev"]))
+        fitted, _ = fit_on_equity(
+            np.array([flop.weight * results[flop.name]["mass"] for flop in subset]),
+            np.array([results[flop.name]["equity"] for flop in subset]),
+            np.array([[results[flop.name]["ev"]] for flop in subset]),
+            everything["equity"],
+        )
+        errors["ev_by_equity"] = unit["ev"] * (fitted[0] - everything["ev"])
         rounded = {f"{n}_error": round(e, 4) for n, e in errors.items()}
         random_error = round(float(np.sqrt(np.mean(np.square(drawn)))), 4)
         rows.append({"spot": spot, "flops": str(size), **rounded, "random_ev_error": random_error})
@@ -272,8 +256,6 @@ def main(folder: str, *spots: str) -> None:
         start = time.process_time()
         results = spot_results(spot, Path(folder))
         print(f"{spot}: {time.process_time() - start:.0f} CPU s", flush=True)
-        if spot.startswith("training"):
-            continue
         for name in CHECKED:
             same = cards_name(sorted(canonical_cards(parse_cards(name)), reverse=True))
             ev = check_with_arena(name, SPOTS[spot])

@@ -1,29 +1,25 @@
-"""Choose the weighted subsets of flops for reports.
+"""Choose the weighted subsets of flops for reports, and measure how well they stand for all flops.
 
-    python -m benchmarks.holdem.all_flops FOLDER training_early ...    # all spots named training_
-    python -m benchmarks.holdem.choose_flops FOLDER                    # writes flop_subsets.json
+    python -m benchmarks.holdem.choose_flops features FILE    # 12 pairs of ranges x 1,755 flops
+    python -m benchmarks.holdem.choose_flops choose FILE      # writes flop_subsets.json
+    python -m benchmarks.holdem.choose_flops validate FILE    # errors of equities, held-out ranges
 
-A flop is described by its texture and, for each training spot of `all_flops`, by numbers times the
-probability of the flop: the EV, the equity, the frequencies of bets, and the distribution of the
-equities of both players' hands. For the ranges of `WIDE_RANGES`, which are too wide to be solved
-on all flops, it is described by the distribution of hand strength, the equity against a random
-hand. A subset of n flops with weights w is chosen so that the weighted sums of all these numbers
-are those of the 1,755 flops:
+A flop is described by numbers that do not need a solver: for each pair of training ranges, the
+probability of the flop, the equity of the range, and the distribution of the equities of its hands
+(quantised, both players), each times that probability; and its texture. A subset of n flops with
+weights w is chosen so that the weighted sums of all these numbers are those of the 1,755 flops:
 
 1. Weighted k-means (n clusters) on the standardised numbers; the flop nearest to each centre is
    taken, which makes every kind of flop present.
-2. Weights minimise |F^T w - mean|^2 + RIDGE * sum_k (w_k - cluster_k)^2 / cluster_k, each with at
-   least a quarter of its cluster's mass.
+2. Weights minimise |F^T w - mean|^2 + RIDGE * sum_k (w_k - cluster_k)^2 / cluster_k with w >= 0.
 3. Flops are exchanged within their clusters as long as the objective falls.
-
-Spots of `all_flops` without `training_` in their names have no part in the choice; `all_flops`
-prints the errors of the subsets for them.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from benchmarks.holdem.all_flops import SPOTS, equity_histogram
 from counterplay.arenas.holdem.boards import RangeHands
 from counterplay.arenas.holdem.equity import compute_equity
 from counterplay.arenas.holdem.flops import FLOP_GROUPS, all_flops, flop_texture
@@ -40,65 +35,69 @@ from counterplay.core.cards import parse_cards
 Array = NDArray[Any]
 SUBSET_FILE = Path(__file__).parents[2] / "src/counterplay/arenas/holdem/flop_subsets.json"
 SUBSET_SIZES = (25, 49, 95, 184)
-RIDGE = 0.02  # weight of the masses of clusters
-MIN_SHARE = 0.25  # least weight of a flop, in parts of the mass of its cluster
-NUM_STARTS = {25: 4, 49: 4, 95: 2, 184: 1}  # runs of k-means; the best objective is kept
+NUM_BINS = 10  # of the equities of hands
+RIDGE = {25: 0.02, 49: 0.02, 95: 0.02, 184: 0.001}  # weight of the masses of clusters
+MIN_SHARE = {25: 0.0, 49: 0.0, 95: 0.0, 184: 0.25}  # least weight, in parts of the cluster's mass
+NUM_STARTS = {25: 4, 49: 4, 95: 1, 184: 1}  # runs of k-means; the best objective is kept
 NUM_PASSES = {25: 2, 49: 2, 95: 2, 184: 1}  # over all flops of a subset, to exchange them
-NUM_CANDIDATES = {25: 8, 49: 8, 95: 8, 184: 3}  # flops of a cluster that are tried
-WIDE_RANGES = (
-    "22+,A2s+,K2s+,Q5s+,J7s+,T7s+,96s+,86s+,75s+,64s+,54s,A2o+,K8o+,Q9o+,J9o+,T9o",
+NUM_CANDIDATES = {25: 8, 49: 8, 95: 8, 184: 2}  # flops of a cluster that are tried
+OPEN = "22+,A2s+,K2s+,Q5s+,J7s+,T7s+,96s+,86s+,75s+,64s+,54s,A2o+,K8o+,Q9o+,J9o+,T9o"
+DEFEND = (
     "99-22,ATs-A2s,K2s-KTs,Q2s+,J4s+,T5s+,95s+,85s+,74s+,63s+,53s+,"
-    "A2o-A9o,K5o+,Q7o+,J7o+,T7o+,97o+,87o",
-    "22+,A2s+,K9s+,QTs+,JTs,T9s,98s,87s,76s,ATo+,KJo+",
-    "JJ-22,AJs-A2s,K8s+,Q9s+,J8s+,T8s+,97s+,86s+,75s+,64s+,54s,AJo-ATo,KQo",
-    "TT+,ATs+,A5s-A2s,KTs+,QJs,T9s:0.5,76s:0.5,65s:0.5,AQo+,KQo:0.5",
-    "JJ-55,AQs-A8s,A5s-A4s,KTs+,QTs+,JTs,T9s,98s,87s,AQo:0.5,AJo:0.5,KQo",
-    "QQ+,AKs,A5s:0.5,AKo",
-    "random",
+    "A2o-A9o,K5o+,Q7o+,J7o+,T7o+,97o+,87o"
 )
+EARLY = "22+,A2s+,K9s+,QTs+,JTs,T9s,98s,87s,76s,ATo+,KJo+"
+DEFEND_EARLY = "JJ-22,AJs-A2s,K8s+,Q9s+,J8s+,T8s+,97s+,86s+,75s+,64s+,54s,AJo-ATo,KQo"
+THREE_BET = "TT+,ATs+,A5s-A2s,KTs+,QJs,T9s:0.5,76s:0.5,65s:0.5,AQo+,KQo:0.5"
+CALL_THREE_BET = "JJ-55,AQs-A8s,A5s-A4s,KTs+,QTs+,JTs,T9s,98s,87s,AQo:0.5,AJo:0.5,KQo"
+TRAINING = (  # out of position, in position
+    (DEFEND, OPEN),
+    (DEFEND_EARLY, EARLY),
+    (THREE_BET, CALL_THREE_BET),
+    (CALL_THREE_BET, THREE_BET),
+    ("QQ+,AKs,A5s:0.5,AKo", "TT-QQ,AQs+,AKo,KQs"),
+    ("22+,A2+,K2+,Q2+,J2+,T2+,92+,82+,72+,62+,52+,42+,32", OPEN),
+    ("22+,A2s+,K5s+,Q8s+,J8s+,T8s+,97s+,87s,76s,A7o+,KTo+,QTo+", DEFEND),
+    ("88-22,A2s-A9s,KTs-K6s,QTs-Q8s,J9s,T8s+,97s+,86s+,75s+,65s,54s", "99+,ATs+,KJs+,AJo+,KQo"),
+)
+HELD_OUT = (
+    ("66+,A8s+,A5s-A4s,AJo+,K9s+,KQo,QTs+,JTs,96s+,85s+,75s+,65s,54s",
+     "QQ-22,AQs-A2s,ATo+,K5s+,KJo+,Q8s+,J8s+,T7s+,96s+,86s+,75s+,64s+,53s+"),
+    ("88+,A8s+,A5s-A2s:0.5,AJo+,K9s+,KQo,Q9s+,J8s+,T8s+,97s+,87s",
+     "AA:0.25,99-22,AJs-A2s,AQo-A8o,K2s+,K9o+,Q2s+,Q9o+,J6s+,J9o+,T6s+,T9o,96s+,98o,86s+,75s+"),
+    ("KK-99,AKs-AJs,AKo,KQs,T9s,98s,87s", "22+,AQs+,AQo+"),
+    ("random", "A2+,K9+,22+"),
+)  # fmt: skip
 
 
-def training_features(folder: Path) -> list[tuple[Array, float]]:
-    """Return blocks of numbers [1755, d] of the training spots, and the weight of each block."""
-    blocks: dict[str, list[Array]] = {"chance": [], "mean": [], "frequency": [], "histogram": []}
-    counts = np.array([flop.weight for flop in all_flops()])
-    for spot in (name for name in SPOTS if name.startswith("training")):
-        results = json.loads((folder / f"{spot}.json").read_text())
-        rows = [results[flop.name] for flop in all_flops()]
-        mass = np.array([row["mass"] for row in rows])
-        chance = (mass / (counts @ mass))[:, None]  # relative to all flops, mean 1
-        blocks["chance"].append(chance)
-        blocks["mean"].append(chance * [[row["ev"], row["equity"]] for row in rows])
-        blocks["frequency"].append(chance * [[row["oop_bets"], row["ip_bets"]] for row in rows])
-        histogram = np.cumsum([row["histograms"] for row in rows], axis=2)[:, :, :-1]
-        blocks["histogram"].append(chance * histogram.reshape(len(rows), -1))
-    weights = {"chance": 0.5, "mean": 3.0, "frequency": 0.5, "histogram": 1.0}
-    return [(np.concatenate(parts, axis=1), weights[name]) for name, parts in blocks.items()]
-
-
-def strength_features() -> Array:
-    """Return the distribution of hand strength [1755, d] of the wide ranges, by flop."""
-    rows = []
-    for flop in all_flops():
-        cards = parse_cards(flop.name)
-        strength = compute_equity("random", "random", flop.name).by_hand[0]
-        row = []
-        for text in WIDE_RANGES:
-            hands = RangeHands.from_range(text, cards)
-            row.extend(equity_histogram(hands.weight * strength[hands.index], hands.weight)[:-1])
-        rows.append(row)
-    return np.cumsum(np.array(rows).reshape(len(rows), len(WIDE_RANGES), -1), axis=2).reshape(
-        len(rows), -1
-    )
-
-
-def flop_features(folder: Path) -> Array:
-    """Return the standardised numbers [1755, d] of all flops, weighted by what they describe."""
+def measure_features(pairs: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """Return by flop and pair of ranges: the probability, the equity, and histograms."""
     flops = all_flops()
-    counts = np.array([flop.weight for flop in flops])
-    path = folder / "strength.npy"
-    if not path.exists():
-        np.save(path, strength_features())
+    mass = np.zeros((len(flops), len(pairs)))
+    equity = np.zeros((len(flops), len(pairs)))
+    histogram = np.zeros((len(flops), len(pairs), 2, NUM_BINS))
+    for f, flop in enumerate(flops):
+        for p, pair in enumerate(pairs):
+            hands = [RangeHands.from_range(text, parse_cards(flop.name)) for text in pair]
+            result = compute_equity(*pair, flop.name)
+            for player in (0, 1):
+                opponent = hands[1 - player]
+                share = hands[player].weight * hands[player].compatible_mass(
+                    opponent, opponent.weight
+                )
+                values = result.by_hand[player][hands[player].index]
+                live = share > 1e-12
+                bins = np.minimum((values[live] * NUM_BINS).astype(int), NUM_BINS - 1)
+                histogram[f, p, player] = np.bincount(bins, share[live], NUM_BINS)
+            mass[f, p], equity[f, p] = share.sum(), result.value
+    return {"mass": mass, "equity": equity, "histogram": histogram}
+
+
+def flop_features(data: dict[str, Any], counts: Array) -> Array:
+    """Return the standardised numbers [1755, d] of all flops, weighted by what they describe."""
+    chance = data["mass"] / (counts @ data["mass"] / counts.sum())  # relative to all flops, mean 1
+    histogram = np.cumsum(data["histogram"] / data["mass"][:, :, None, None], axis=3)[..., :-1]
+    flops = all_flops()
     texture = np.array(
         [
             [
@@ -110,10 +109,16 @@ def flop_features(folder: Path) -> Array:
         ],
         float,
     )
+    blocks = [
+        (chance, 0.5),
+        (chance * data["equity"], 3.0),
+        ((chance[:, :, None, None] * histogram).reshape(len(flops), -1), 1.0),
+        (texture, 0.5),
+    ]
     columns = []
-    for block, weight in [*training_features(folder), (np.load(path), 0.7), (texture, 0.5)]:
-        mean = counts @ block
-        deviation = np.sqrt(counts @ (block - mean) ** 2)
+    for block, weight in blocks:
+        mean = counts @ block / counts.sum()
+        deviation = np.sqrt(counts @ (block - mean) ** 2 / counts.sum())
         used = deviation > 1e-9
         columns.append(
             weight * (block[:, used] - mean[used]) / deviation[used] / np.sqrt(used.sum())
@@ -142,10 +147,10 @@ def cluster(features: Array, counts: Array, n: int, rng: Any) -> Array:
 
 def fit_weights(features: Array, chosen: Array, mass: Array) -> tuple[Array, float]:
     """Return the weights [n] and the objective; the mean of all flops is 0 in every feature."""
-    root = np.sqrt(RIDGE / mass)
+    root = np.sqrt(RIDGE[len(chosen)] / mass)
     matrix = np.concatenate([features[chosen].T, np.diag(root), np.full((1, len(chosen)), 30.0)])
     goal = np.concatenate([np.zeros(features.shape[1]), root * mass, [30.0]])
-    least = MIN_SHARE * mass
+    least = MIN_SHARE[len(chosen)] * mass
     weights, residual = nnls(matrix, goal - matrix @ least)
     weights += least
     return weights / weights.sum(), residual
@@ -180,19 +185,59 @@ def choose_subset(features: Array, counts: Array, n: int, seed: int) -> tuple[Ar
     return chosen, weights, best
 
 
-def main(folder: str, *sizes: str) -> None:
+def subset_errors(
+    data: dict[str, Any], counts: Array, chosen: Array, weights: Array
+) -> dict[str, list[float]]:
+    """Return the errors of a subset by pair of ranges: equity, and largest of the histograms."""
+    everything = counts[:, None] * data["mass"]
+    everything /= everything.sum(axis=0)
+    part = weights[:, None] * data["mass"][chosen]
+    part /= part.sum(axis=0)
+    equity = (part * data["equity"][chosen]).sum(axis=0) - (everything * data["equity"]).sum(axis=0)
+    shape = data["histogram"] / data["mass"][:, :, None, None]
+    share = np.einsum("fp,fpqb->pqb", part, shape[chosen]) - np.einsum(
+        "fp,fpqb->pqb", everything, shape
+    )
+    return {"equity": equity.tolist(), "histogram": np.abs(share).max(axis=(1, 2)).tolist()}
+
+
+def main(command: str, file: str, *sizes: str) -> None:
     flops = all_flops()
     counts = np.array([flop.weight for flop in flops]) * 22100.0
-    features = flop_features(Path(folder))
-    subsets = json.loads(SUBSET_FILE.read_text()) if SUBSET_FILE.exists() else {}
-    for n in map(int, sizes or SUBSET_SIZES):
-        runs = [choose_subset(features, counts, n, seed) for seed in range(NUM_STARTS[n])]
-        chosen, weights, _ = min(runs, key=lambda run: run[2])
-        print(n, [round(run[2], 5) for run in runs], weights.min(), weights.max(), flush=True)
-        order = np.argsort(-weights)
-        subsets[str(n)] = {flops[chosen[k]].name: round(float(weights[k]), 6) for k in order}
-    lines = ",\n".join(f"{json.dumps(n)}: {json.dumps(part)}" for n, part in subsets.items())
-    SUBSET_FILE.write_text(f"{{\n{lines}\n}}\n")
+    if command == "features":
+        start = time.process_time()
+        data = measure_features(TRAINING + HELD_OUT)
+        np.savez_compressed(file, **data)
+        print(f"{time.process_time() - start:.0f} CPU s")
+        return
+    loaded = dict(np.load(file))
+    training = {name: array[:, : len(TRAINING)] for name, array in loaded.items()}
+    if command == "choose":
+        features = flop_features(training, counts)
+        subsets = json.loads(SUBSET_FILE.read_text()) if SUBSET_FILE.exists() else {}
+        for n in map(int, sizes or SUBSET_SIZES):
+            runs = [choose_subset(features, counts, n, seed) for seed in range(NUM_STARTS[n])]
+            chosen, weights, _ = min(runs, key=lambda run: run[2])
+            print(n, [round(run[2], 5) for run in runs], weights.min(), weights.max())
+            order = np.argsort(-weights)
+            subsets[str(n)] = {flops[chosen[k]].name: round(float(weights[k]), 6) for k in order}
+        lines = ",\n".join(f"{json.dumps(n)}: {json.dumps(part)}" for n, part in subsets.items())
+        SUBSET_FILE.write_text(f"{{\n{lines}\n}}\n")
+    index = {flop.name: i for i, flop in enumerate(flops)}
+    for n, subset in json.loads(SUBSET_FILE.read_text()).items():
+        chosen, weights = np.array([index[name] for name in subset]), np.array([*subset.values()])
+        errors = subset_errors(loaded, counts, chosen, weights)
+        rng, random_errors = np.random.default_rng(0), []
+        for _ in range(200):
+            drawn = rng.choice(len(flops), int(n), replace=False)
+            random_errors.append(
+                subset_errors(loaded, counts, drawn, counts[drawn] / counts[drawn].sum())["equity"]
+            )
+        typical = np.sqrt((np.array(random_errors) ** 2).mean(axis=0))[len(TRAINING) :]
+        held_out = np.array(errors["equity"][len(TRAINING) :])
+        print(f"{n} flops; held-out ranges, errors of the equity in percent:")
+        print("  subset", (100 * held_out).round(3), "random subsets", (100 * typical).round(2))
+        print("  largest error of a bin", np.round(errors["histogram"][len(TRAINING) :], 4))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations, pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from counterplay.kernels.holdem.hand_strength import CARD_BIT
 POT_SIZES = BetSizes(bet="100%", raises="100%")
 PATTERN = re.compile(r"([AKQJT2-9xX]{4})(ds|ss|r)?")
 SUIT_COUNTS = {"ds": [0, 0, 2, 2], "ss": [0, 1, 1, 2], "r": [1, 1, 1, 1]}
-DTYPES = {"float32": np.float32, "float64": np.float64}
+DTYPES: dict[str, Any] = {"float32": np.float32, "float64": np.float64}
 
 
 @cache
@@ -122,7 +122,7 @@ class OmahaSpot:
         if len(self.hold_em.cards) != 5:
             raise ConfigError(f"board {self.board!r} must have 5 cards: Omaha is solved on rivers")
         for player, text in enumerate(self.ranges):
-            if not isinstance(text, str) or not self._live(text).any():
+            if not self._live(text).any():
                 raise ConfigError(f"player {player}'s range {text!r} has no hand on {self.board}")
         for node in self.betting.nodes:
             bet, other = max(node.state.contributions), min(node.state.contributions)
@@ -306,7 +306,7 @@ class OmahaArena:
     @cached_property
     def value_tolerance(self) -> Floats:
         """Tolerance [S] of ties, relative to the largest utility."""
-        tolerance = np.float64(16.0 * np.finfo(self.dtype).eps * self.utility_scale)
+        tolerance = np.float64(16.0 * float(np.finfo(self.dtype).eps) * self.utility_scale)
         return np.broadcast_to(tolerance, self.num_sequences)
 
     def levels(self, player: int, max_parts: int) -> list[list[tuple[int, int]]]:
