@@ -31,6 +31,7 @@ _EXPORTS = {
     "counterplay.arenas.holdem.inspection": ["compare_nodes", "inspect_node"],
     "counterplay.arenas.holdem.hand_ranges": ["Range"],
     "counterplay.arenas.holdem.solution": ["Solution", "load_solution"],
+    "counterplay.arenas.holdem.all_flops_ev": ["AllFlopsEV", "estimate_all_flops_ev"],
     "counterplay.arenas.holdem.omaha": ["OmahaArena", "OmahaSpot", "parse_omaha_range"],
     "counterplay.arenas.preflop.arena": ["PreflopArena"],
     "counterplay.arenas.preflop.chart": ["PushFoldChart", "push_fold_chart"],

@@ -25,7 +25,7 @@ def plain_equity(flop):
     return 1.0 + number % 7, 0.3 + 0.4 * (number % 89) / 88.0
 
 
-def made_report(evs, name="49"):
+def example_report(evs, name="49"):
     flops = flop_subset(49)
     results = [
         FlopResult(
@@ -38,7 +38,7 @@ def made_report(evs, name="49"):
 
 
 @pytest.fixture
-def made_equities(monkeypatch):
+def example_equities(monkeypatch):
     calls = []
 
     def compute(ranges, flops):
@@ -49,12 +49,12 @@ def made_equities(monkeypatch):
     return calls
 
 
-def test_evs_that_are_linear_in_the_equity_are_exact(made_equities, tmp_path):
+def test_evs_that_are_linear_in_the_equity_are_exact(example_equities, tmp_path):
     def evs(flop):
         equity = plain_equity(flop)[1]
         return 10.0 + 80.0 * equity, 50.0 - 80.0 * equity
 
-    report = made_report(evs)
+    report = example_report(evs)
     rows = [(flop.weight * plain_equity(flop.name)[0], *evs(flop.name)) for flop in all_flops()]
     weights, *values = np.array(rows).T
     exact = [float(weights @ column / weights.sum()) for column in values]
@@ -62,10 +62,10 @@ def test_evs_that_are_linear_in_the_equity_are_exact(made_equities, tmp_path):
     assert result.values == pytest.approx(exact, abs=1e-9)
     assert result.slopes == pytest.approx([80.0, -80.0])
     assert abs(report.average.values[0] - exact[0]) > 0.01  # the average of the flops is not
-    count = len(made_equities)
+    count = len(example_equities)
     assert count == 39
     assert estimate_all_flops_ev(report, tmp_path) == result  # equities are stored
-    assert len(made_equities) == count
+    assert len(example_equities) == count
 
 
 def test_evs_that_do_not_depend_on_the_equity_keep_their_average():
@@ -86,13 +86,13 @@ def test_equities_of_flops_are_those_of_the_equity_function():
     assert all_flops_ev.part_equities(("AA", "KK"), ("AsAhAd",)) == {"AsAhAd": (0.0, 0.0)}
 
 
-def test_a_stopped_run_has_no_result(made_equities):
-    report = made_report(lambda flop: (1.0, 2.0))
+def test_a_stopped_run_has_no_result(example_equities):
+    report = example_report(lambda flop: (1.0, 2.0))
     assert estimate_all_flops_ev(report, stop=lambda: True) is None
 
 
-def test_the_command_prints_the_estimate(made_equities, monkeypatch, tmp_path, capsys):
-    report = made_report(lambda flop: (10.0 + 80.0 * plain_equity(flop)[1], 1.0))
+def test_the_command_prints_the_estimate(example_equities, monkeypatch, tmp_path, capsys):
+    report = example_report(lambda flop: (10.0 + 80.0 * plain_equity(flop)[1], 1.0))
     monkeypatch.setattr(flop_report, "solve_flop_report", lambda *_, **__: report)
     SPOT.save(tmp_path / "spot.json")
     words = ["spot", "report", str(tmp_path / "spot.json"), "--flops", "49", "--processes", "1"]
@@ -105,8 +105,8 @@ def test_the_command_prints_the_estimate(made_equities, monkeypatch, tmp_path, c
     assert printed["values"] == pytest.approx(expected.values)
 
 
-def test_only_finished_sets_for_all_flops_are_estimated(made_equities):
-    report = made_report(lambda flop: (1.0, 2.0))
+def test_only_finished_sets_for_all_flops_are_estimated(example_equities):
+    report = example_report(lambda flop: (1.0, 2.0))
     for wrong in (replace(report, num_flops=50), replace(report, flops="QsJh2h,8d8c5h")):
         with pytest.raises(ConfigError, match="need a finished report over 25, 49"):
             estimate_all_flops_ev(wrong)

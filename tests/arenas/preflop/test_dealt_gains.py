@@ -10,8 +10,8 @@ import pytest
 import counterplay as cp
 from counterplay.arenas.preflop.arena import PreflopArena
 from counterplay.arenas.preflop.dealt_gains import (
-    dealt_leaf_arrays,
-    dealt_leaf_values,
+    average_leaf_values,
+    list_leaf_orders,
     measure_dealt_gains,
 )
 from counterplay.arenas.preflop.game import PreflopGame
@@ -44,8 +44,8 @@ def test_all_deals_give_the_enumerated_values(name):
     policy = cp.random_policy(arena, 1)
     reach = arena.edge_reach(np.append(policy.probabilities, 1.0))
     hands, boards = all_deals(arena.deck, arena.num_players)
-    leaves = dealt_leaf_arrays(arena.tree, arena.leaf_edges)
-    values = dealt_leaf_values(arena, leaves, hands, boards, reach)
+    leaves = list_leaf_orders(arena.tree, arena.leaf_edges)
+    values = average_leaf_values(arena, leaves, hands, boards, reach)
     for seat in range(arena.num_players):
         exact = arena.deals.leaf_values(seat, reach)
         assert values[seat] == pytest.approx(exact, abs=1e-12)

@@ -128,7 +128,7 @@ class _Dealer:
         self.arena, self.seed, self.num_dealt = arena, 2 * BATCHES * seed, 0
         self.report, self.stop = report, stop
         deck, num_seats = arena.deck, arena.num_players
-        self.leaves = dealt_leaf_arrays(arena.tree, arena.leaf_edges)
+        self.leaves = list_leaf_orders(arena.tree, arena.leaf_edges)
         self.hands = np.empty((batch_size, num_seats, 2), np.int64)
         self.boards = np.empty((batch_size, deck.num_board), np.int64)
 
@@ -138,14 +138,14 @@ class _Dealer:
             raise RunError("stopped before all deals were made: there is no result")
         self.seed += 1
         preflop_dealt.deal_cards(self.seed, self.arena.deck.cards, self.hands, self.boards)
-        values = dealt_leaf_values(self.arena, self.leaves, self.hands, self.boards, edge_reach)
+        values = average_leaf_values(self.arena, self.leaves, self.hands, self.boards, edge_reach)
         self.num_dealt += len(self.hands)
         if self.report:
             self.report(self.num_dealt)
         return values
 
 
-def dealt_leaf_arrays(tree: PreflopTree, leaf_edges: Ints) -> LeafArrays:
+def list_leaf_orders(tree: PreflopTree, leaf_edges: Ints) -> LeafArrays:
     """Return the leaves of a tree with utilities for all orders of hands, ties included."""
     game, leaves = tree.game, tree.leaves
     contenders = np.zeros((len(leaves), 3), np.int64)
@@ -158,14 +158,14 @@ def dealt_leaf_arrays(tree: PreflopTree, leaf_edges: Ints) -> LeafArrays:
     return leaf_edges, contenders, count, utility
 
 
-def dealt_leaf_values(
+def average_leaf_values(
     arena: PreflopArena, leaves: LeafArrays, hands: Ints, boards: Ints, edge_reach: Floats
 ) -> Floats:
     """Return counterfactual values [P, Z, C] of all seats, averaged over deals.
 
     Args:
         arena: the arena.
-        leaves: what `dealt_leaf_arrays` returns.
+        leaves: what `list_leaf_orders` returns.
         hands: [N, P, 2] cards of every seat, the lower first.
         boards: [N, B] cards of the boards.
         edge_reach: [E + 1, C].

@@ -101,7 +101,7 @@ def _add_seat(seat, dealt, board, bits, classes, ranks, leaves, orders, reach, o
                 place = k
         payoff = utility[z, seat]
         if place < 0 or size == 1:
-            weight *= payoff[_dealt_order(contenders[z], size, dealt, ranks, orders)]
+            weight *= payoff[_contender_order(contenders[z], size, dealt, ranks, orders)]
             for c in range(num_classes):
                 out[z, c] += weight * class_count[c]
         elif size == 2:
@@ -133,7 +133,7 @@ def _add_seat(seat, dealt, board, bits, classes, ranks, leaves, orders, reach, o
 
 
 @kernel
-def _dealt_order(contenders, size, dealt, ranks, orders):
+def _contender_order(contenders, size, dealt, ranks, orders):
     """Return the order of one, two or three contenders who all have dealt hands."""
     if size == 1:
         return 0
