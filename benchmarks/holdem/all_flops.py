@@ -1,12 +1,12 @@
-"""Solve a spot on all 1,755 flops, and compare its EV with that of the subsets for reports.
+"""Solve spots on all 1,755 flops, and compare their EVs with those of the subsets for reports.
 
-    python -m benchmarks.holdem.all_flops three_bet FILE
+    python -m benchmarks.holdem.all_flops FOLDER three_bet single_raised    # solves, compares
 
 Bets are made on the flop only: OOP checks, bets half the pot or all-in, and so does IP after a
 check; the other one folds or calls, and the turn and the river are checked down. Such a spot is a
-small game once the equity of every pair of hands on the flop is known, so that all flops take
-minutes; vectors over hands are iterated here in NumPy, without the kernels of `SpotArena`. A few
-flops are solved by `SpotArena`, too. FILE keeps the results by flop.
+small game once the equity of every pair of hands on the flop is known, so that all flops take a
+minute; vectors over hands are iterated here in NumPy, without the kernels of `SpotArena`. A few
+flops are solved by `SpotArena`, too. FOLDER keeps the results by flop; an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import counterplay as cp
 from benchmarks.result_files import append_row
+from counterplay.arenas.holdem.all_flops_ev import fit_on_equity
 from counterplay.arenas.holdem.boards import RangeHands
 from counterplay.arenas.holdem.flops import all_flops, flop_subset
 from counterplay.arenas.holdem.spot import BetSizes, Spot
@@ -36,6 +37,21 @@ SPOTS = {  # ranges OOP and IP
     "single_raised": (
         "66-22,A5s-A2s,KTs,QTs,J9s+,T8s+,98s,87s,76s,65s",
         "AA-88,AKs-ATs,KQs,AKo,AQo",
+    ),
+    "squeeze": ("QQ+,AKs,A5s,AKo,KQo,JTs", "JJ-77,AQs-AJs,KQs,T9s,98s,76s"),
+    "early": ("TT-77,AJs-A9s,KJs,KTs,QJs,98s,87s,AQo", "QQ-99,AQs+,KQs,AKo,A5s,JTs"),
+    "button": (
+        "55-22,K9s-K6s,Q9s,J8s,97s,86s,75s,53s,A8o,KJo,T9o",
+        "AA-TT,66,A9s,A4s,KQs,K8s,QTs,J9s,87s,65s,AJo,KQo,Q9o",
+    ),
+    "small_blind": (
+        "AA,JJ-88,44,AQs,AJs,A7s,KJs,QTs,T8s,97s,A9o,KTo,87o",
+        "QQ,77-33,AKs,A6s,A2s,K9s,Q8s,J9s,86s,54s,A5o,QJo",
+    ),
+    "three_bet_out": ("TT+,AJs+,A5s,A4s,KQs,76s,AKo", "JJ-66,AQs-ATs,KQs,KJs,QJs,T9s,AQo"),
+    "wide": (
+        "A2s,A3o,K5s,K9o,Q6s,QTo,J5s,T6s,95s,93s,84s,73s,62s,T8o,99,55",
+        "A6o,A4s,K3s,KTo,Q4s,Q9o,J7s,T4s,98o,82s,72s,63s,52s,43s,88,66,22",
     ),
 }
 POT, STACK = 60, 120
@@ -152,7 +168,7 @@ def normalise(weights: Array) -> Array:
     return np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), 1.0 / len(weights))
 
 
-def solve_flop(name: str, ranges: tuple[str, str]) -> dict[str, float]:
+def solve_flop(name: str, ranges: tuple[str, str]) -> dict[str, Any]:
     """Return the mass of pairs, the EV and the frequencies of a flop."""
     flop = parse_cards(name)
     first, second = (RangeHands.from_range(text, flop) for text in ranges)
@@ -191,26 +207,28 @@ def average(results: dict[str, dict[str, float]], flops: Any, name: str) -> floa
     return float(weights @ [results[flop.name][name] for flop in flops] / weights.sum())
 
 
-def main(spot: str, file: str) -> None:
-    path, ranges = Path(file), SPOTS[spot]
-    results = json.loads(path.read_text()) if path.exists() else {}
-    start = time.process_time()
+def spot_results(spot: str, folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the results of a spot by flop, from the folder as far as it has them."""
+    path = folder / f"{spot}.json"
+    results: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
     for number, flop in enumerate(all_flops()):
         if flop.name not in results:
-            results[flop.name] = solve_flop(flop.name, ranges)
-            if number % 50 == 0:
+            results[flop.name] = solve_flop(flop.name, SPOTS[spot])
+            if number % 50 == 0 or number == len(all_flops()) - 1:
                 path.write_text(json.dumps(results))
-    path.write_text(json.dumps(results))
-    cpu = time.process_time() - start
-    for name in CHECKED:
-        same = cards_name(sorted(canonical_cards(parse_cards(name)), reverse=True))
-        ev = check_with_arena(name, ranges)
-        print(f"{name}: EV {results[same]['ev']:.4f}, by SpotArena {ev:.4f}")
+    return results
+
+
+def compare_subsets(spot: str, results: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a spot's averages over all flops, and the errors of the subsets."""
     names = ("equity", "ev", "oop_bets", "ip_bets")
     everything = {name: average(results, all_flops(), name) for name in names}
     unit = {"equity": 100.0, "ev": 100.0 / POT, "oop_bets": 100.0, "ip_bets": 100.0}
+    worst = max(result["exploitability"] for result in results.values())
+    averages = {n: round(unit[n] * everything[n], 4) for n in names}
+    exploitability = round(100 * worst / POT, 3)
     rows: list[dict[str, Any]] = [
-        {"spot": spot, "flops": "all", **{n: round(unit[n] * everything[n], 4) for n in names}}
+        {"spot": spot, "flops": "all", **averages, "largest_exploitability_percent": exploitability}
     ]
     for size in (25, 49, 95, 184):
         subset = flop_subset(size)
@@ -220,20 +238,31 @@ def main(spot: str, file: str) -> None:
             chosen = rng.choice(1755, size, replace=False)
             flops = [all_flops()[i] for i in chosen]
             drawn.append(unit["ev"] * (average(results, flops, "ev") - everything["ev"]))
-        random_error = float(np.sqrt(np.mean(np.square(drawn))))
-        rows.append(
-            {
-                "spot": spot,
-                "flops": str(size),
-                **{f"{n}_error": round(e, 4) for n, e in errors.items()},
-                "random_ev_error": round(random_error, 4),
-            }
+        fitted, _ = fit_on_equity(
+            np.array([flop.weight * results[flop.name]["mass"] for flop in subset]),
+            np.array([results[flop.name]["equity"] for flop in subset]),
+            np.array([[results[flop.name]["ev"]] for flop in subset]),
+            everything["equity"],
         )
-    worst = max(result["exploitability"] for result in results.values())
-    rows[0] |= {"largest_exploitability_percent": round(100 * worst / POT, 3), "cpu_s": round(cpu)}
-    for row in rows:
-        append_row("flop_subsets", row)
-        print(json.dumps(row))
+        errors["ev_by_equity"] = unit["ev"] * (fitted[0] - everything["ev"])
+        rounded = {f"{n}_error": round(e, 4) for n, e in errors.items()}
+        random_error = round(float(np.sqrt(np.mean(np.square(drawn)))), 4)
+        rows.append({"spot": spot, "flops": str(size), **rounded, "random_ev_error": random_error})
+    return rows
+
+
+def main(folder: str, *spots: str) -> None:
+    for spot in spots or SPOTS:
+        start = time.process_time()
+        results = spot_results(spot, Path(folder))
+        print(f"{spot}: {time.process_time() - start:.0f} CPU s", flush=True)
+        for name in CHECKED:
+            same = cards_name(sorted(canonical_cards(parse_cards(name)), reverse=True))
+            ev = check_with_arena(name, SPOTS[spot])
+            print(f"{name}: EV {results[same]['ev']:.4f}, by SpotArena {ev:.4f}", flush=True)
+        for row in compare_subsets(spot, results):
+            append_row("flop_subsets", row)
+            print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":

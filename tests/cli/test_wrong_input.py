@@ -47,6 +47,7 @@ OTHER_COMMANDS = {
     "spot from-preflop": "spot from-preflop {} call,check QsJh2h",
     "preflop solve": "preflop solve {}",
     "preflop show": "preflop show {}",
+    "preflop check": "preflop check {}",
 }
 CONTENTS = {
     "binary junk": bytes(range(256)) * 4,
@@ -163,6 +164,7 @@ WANTED = {  # command -> the kinds of files that it takes
     "spot from-preflop": (),
     "preflop solve": (),
     "preflop show": (),
+    "preflop check": (),
 }
 KINDS = ["config.json", "run/config.json", "study.json", "spot.json", "game.json", "table.json"]
 KINDS += ["policy.json", "binary.policy", "kuhn.tree", "run", "run/checkpoint.npz"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_format
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from zipfile import is_zipfile
@@ -34,6 +34,7 @@ from counterplay.cli.output import (
     print_json,
     print_note,
     print_table,
+    print_wrapped,
     print_written,
     write_node_view,
 )
@@ -42,6 +43,7 @@ from counterplay.cli.spot_study import drill, overfold, runouts
 from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
+    from counterplay.arenas.holdem.all_flops_ev import AllFlopsEV
     from counterplay.arenas.holdem.base import HoldemPolicy
     from counterplay.arenas.holdem.flop_report import FlopReport, ReportRow
     from counterplay.arenas.holdem.game_arena import HoldemGameArena
@@ -418,6 +420,7 @@ def report(
     Ctrl-C ends the report after the flops that are being solved; the same command continues it,
     also after a crash. The board of SPOT is replaced by the flops.
     """
+    from counterplay.arenas.holdem.all_flops_ev import estimate_all_flops_ev
     from counterplay.arenas.holdem.flop_report import ReportSettings, solve_flop_report
     from counterplay.arenas.holdem.spot import Spot
     from counterplay.cli.progress import ProgressFollower
@@ -444,7 +447,10 @@ def report(
             result = solve_flop_report(
                 loaded, flops, settings, folder=folder, report=show_progress, stop=follower.stop
             )
-    _write_report(result, folder, json)
+            overall = None
+            if result.is_finished and result.flops.isdecimal():
+                overall = estimate_all_flops_ev(result, folder, follower.stop)
+    _write_report(result, overall, folder, json)
     if not result.is_finished:
         exit_interrupted()
 
@@ -468,7 +474,7 @@ def _flop_executor(on: str, processes: int | None) -> AbstractContextManager[Non
     return open_and_use()
 
 
-def _write_report(result: FlopReport, folder: Path, json: bool) -> None:
+def _write_report(result: FlopReport, overall: AllFlopsEV | None, folder: Path, json: bool) -> None:
     """Print a report, and write its table and its page."""
     from counterplay.core.archive import write_text
     from counterplay.display.flop_report_page import flop_report_page
@@ -478,9 +484,15 @@ def _write_report(result: FlopReport, folder: Path, json: bool) -> None:
     write_text(folder / "report.csv", result.csv())
     write_text(folder / "report.html", flop_report_page(result))
     if json:
-        print_json(result.to_json())
+        print_json(result.to_json() | {"all_flops": asdict(overall) if overall else None})
     else:
         _print_report(result)
+        if overall:
+            print_wrapped(
+                f"\nall 1,755 flops: equity {100 * overall.equity:.2f}%, EV OOP "
+                f"{overall.values[0]:.2f}, EV IP {overall.values[1]:.2f} (the equity is exact, EVs "
+                "by regression on it)"
+            )
     for name in ("report.csv", "report.html"):
         print_written(folder / name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -111,6 +111,24 @@ def test_small_decks_are_enumerated_and_two_seats_are_exact():
     assert arena_and_tree("two seats")[0].deals.note == ""
 
 
+def hand_views(deck):
+    """For a hand of each class: the hands beside it [n], and which two of them are disjoint."""
+    views = []
+    for a in range(deck.num_classes):
+        own = deck.hand_bits[np.flatnonzero(deck.hand_class == a)[0]]
+        beside = np.flatnonzero((deck.hand_bits & own) == 0)
+        bits = deck.hand_bits[beside]
+        views.append((deck.hand_class[beside], (bits[:, None] & bits) == 0))
+    return views
+
+
+def pair_ratio(deck, view, first, second):
+    """The probability that two seats get there with disjoint hands, over that of separate deals."""
+    classes, disjoint = view
+    x, y = first[classes], second[classes]
+    return (x @ disjoint @ y) / disjoint.sum() / (x.mean() * y.mean())
+
+
 def plain_view_value(arena, seat, policy_reach):
     """A seat's expected utility by the definition of `ViewDeals`, class by class."""
     deck, game, tree = arena.deck, arena.preflop_game, arena.tree
@@ -121,8 +139,16 @@ def plain_view_value(arena, seat, policy_reach):
     num_deals = np.maximum(pairs * table.num_boards, 1)
     win, tie = table.class_wins / num_deals, table.class_ties / num_deals
     classes, total = range(deck.num_classes), 0.0
+    views = hand_views(deck)
     for leaf in tree.leaves:
         reach = [policy_reach(leaf.last[p]) for p in range(game.num_seats)]
+        others = [p for p in range(game.num_seats) if p != seat]
+        removal = [
+            np.prod(
+                [pair_ratio(deck, views[a], reach[p], reach[q]) for p, q in combinations(others, 2)]
+            )
+            for a in classes
+        ]
         members = leaf.contenders
         places = {1: ((),), 2: PAIR_PLACES, 3: STRICT_PLACES}[len(members)]
         utility = leaf_utilities(game, leaf, places)[:, seat]
@@ -148,7 +174,7 @@ def plain_view_value(arena, seat, policy_reach):
                 mass += weight * chances(hands)
             mean = utility @ mass / mass.sum()
         for a in classes:
-            weight = prior[a] * reach[seat][a]
+            weight = prior[a] * reach[seat][a] * removal[a]
             for p in outside:
                 weight *= meets[a] @ reach[p]
             if seat not in members:
@@ -162,6 +188,23 @@ def plain_view_value(arena, seat, policy_reach):
                 outcome = utility @ chances(tuple(by_seat[p] for p in members))
                 total += weight * chance * outcome
     return total
+
+
+@pytest.mark.parametrize("deck", [{"ranks": 4, "suits": 3, "board": 1}, {"ranks": 3, "suits": 4}])
+def test_reach_of_leaves_is_exact_with_three_seats(deck):
+    """Card removal among two opponents is exact; only showdowns beside a third hand are not."""
+    data = {"stacks": [5, 7, 6], "betting": RAISES, "deck": {"board": 0} | deck}
+    arena = PreflopArena(PreflopGame.from_dict(data))
+    assert isinstance(arena.deals, EnumeratedDeals)
+    views = ViewDeals(arena.tree, arena.leaf_edges, arena.deck)
+    alone = [z for z, leaf in enumerate(arena.tree.leaves) if len(leaf.contenders) == 1]
+    for number in range(2):  # the second time, ratios are there already
+        reach = arena.edge_reach(np.append(cp.random_policy(arena, number).probabilities, 1.0))
+        for seat in range(3):
+            exact = arena.deals.leaf_probabilities(seat, reach)
+            assert views.leaf_probabilities(seat, reach) == pytest.approx(exact, abs=1e-8)
+            values = views.leaf_values(seat, reach)[alone]
+            assert values == pytest.approx(arena.deals.leaf_values(seat, reach)[alone], abs=1e-14)
 
 
 @pytest.mark.parametrize("payouts", [None, [50, 30, 20]])

@@ -1,10 +1,12 @@
 """Deals before the flop: how often classes of hands meet, and who wins at showdown.
 
 `ViewDeals` serves two to nine seats. From the point of view of a seat with a given class, another
-seat's class has its exact probability, card removal by the own hand included, and the classes of
-several others are independent of each other. Showdowns of two hands are exact; those of three are
-sampled for each three classes, and ties among three are decided by equal lots. With two seats
-nothing is left out, and all values are exact.
+seat's class has its exact probability, card removal by the own hand included. That each two others
+hold no card in common changes the probability that both get to a leaf by a ratio, which is exact;
+ratios of several pairs are multiplied, and do not change who wins. Showdowns of two hands are
+exact; those of three are sampled for each three classes, and ties among three are decided by equal
+lots. With two seats nothing is left out, and all values are exact; with three, all leaves without a
+showdown are. `dealt_gains` measures what is left.
 
 `EnumeratedDeals` has three seats and a small deck, and leaves nothing out: it counts every deal.
 """
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -39,7 +41,12 @@ from counterplay.core.arena import Floats, Ints
 from counterplay.errors import RunError
 from counterplay.kernels.holdem import preflop_tables, preflop_walk
 from counterplay.kernels.holdem.hand_strength import CARD_BIT
-from counterplay.kernels.holdem.preflop_walk import DealTables, LeafTables, OrderMemo
+from counterplay.kernels.holdem.preflop_walk import (
+    DealTables,
+    LeafTables,
+    OrderMemo,
+    RemovalTables,
+)
 from counterplay.kernels.runtime.threads import num_threads, run_in_threads, split_evenly
 
 ORDERS_FORMAT = "counterplay preflop orders 1"
@@ -93,6 +100,7 @@ class ViewDeals:
         self.deck, self.num_classes = deck, deck.num_classes
         self.realised_factors = realised_factors
         game, leaves = tree.game, tree.leaves
+        num_edges = sum(len(node.actions) for node in tree.nodes)
         table = equity_table(deck)
         pairs = table.class_pairs.astype(np.float64)
         meets = np.maximum(pairs.sum(axis=1, keepdims=True), 1.0)
@@ -108,11 +116,12 @@ class ViewDeals:
         self.leaves = _leaf_tables(tree, leaf_edges)
         size = len(leaves) if has_triples else 1
         self.memo = OrderMemo(np.full((size, 3, self.num_classes), -1.0), np.zeros((size, 6)))
+        self.removal = PairRemoval(deck, leaf_edges, num_edges) if game.num_seats > 2 else None
         self.note = ""
         if game.num_seats > 2:
             self.note = (
-                "hands of different opponents are dealt independently of each other, given the own "
-                "hand"
+                "card removal among opponents is exact for the reach of each two of them, and "
+                "multiplied over pairs; it does not change who wins"
             )
         if realised_factors is not None:
             self.note += (
@@ -152,7 +161,95 @@ class ViewDeals:
             )
 
         run_in_threads(compute, split_evenly(0, count, threads))
+        if self.removal:
+            self.removal.scale(seat, reach, values)
         return values
+
+
+class PairRemoval:
+    """Ratios by which cards that two opponents cannot share change the reach of leaves.
+
+    Args:
+        deck: the deck.
+        leaf_edges: [Z, P] each seat's last edge before a leaf; `num_edges` if it has none.
+        num_edges: number of edges.
+    """
+
+    def __init__(self, deck: Deck, leaf_edges: Ints, num_edges: int):
+        count, num_seats = leaf_edges.shape
+        self.tables = removal_tables(deck)
+        self.leaf_pairs = np.full((count, num_seats, num_seats), -1, np.int64)
+        self.seats = list(combinations(range(num_seats), 2))
+        starts, parts = [0], []
+        for p, q in self.seats:
+            both = (leaf_edges[:, [p, q]] < num_edges).all(axis=1)  # who did not act has all hands
+            rows, inverse = np.unique(leaf_edges[both][:, [p, q]], axis=0, return_inverse=True)
+            self.leaf_pairs[both, p, q] = starts[-1] + inverse.reshape(-1)
+            starts.append(starts[-1] + len(rows))
+            parts.append(rows)
+        self.starts = starts  # first pair of every two seats
+        self.pairs = np.concatenate(parts).astype(np.int64).reshape(-1, 2)
+        self.ratio = np.ones((len(self.pairs), deck.num_classes))
+        self.last_reach = np.full((num_edges + 1, deck.num_classes), -1.0)
+        self.is_old = np.ones(len(self.pairs), np.bool_)
+
+    def scale(self, seat: int, reach: Floats, values: Floats) -> None:
+        """Multiply a seat's values [Z, C] by the ratios of all pairs of other seats.
+
+        Ratios are kept until the reach of one of their edges changes.
+        """
+        changed = (reach != self.last_reach).any(axis=1)
+        self.last_reach[changed] = reach[changed]
+        self.is_old |= changed[self.pairs].any(axis=1)
+        todo = [
+            first + np.flatnonzero(self.is_old[first:last])
+            for (p, q), (first, last) in zip(self.seats, pairwise(self.starts), strict=True)
+            if seat not in (p, q)
+        ]
+        old = np.concatenate(todo)
+        self.is_old[old] = False
+        threads = num_threads() if old.size >= MIN_LEAVES_FOR_THREADS else 1
+
+        def compute(first: int, last: int) -> None:
+            preflop_walk.pair_removal(self.pairs, old[first:last], self.tables, reach, self.ratio)
+
+        run_in_threads(compute, split_evenly(0, old.size, threads))
+        preflop_walk.scale_by_pairs(0, len(values), seat, self.leaf_pairs, self.ratio, values)
+
+
+def removal_tables(deck: Deck) -> RemovalTables:
+    """Return what `pair_removal` needs of a deck."""
+    hand_class = {
+        tuple(h): c for h, c in zip(deck.hand_cards.tolist(), deck.hand_class, strict=True)
+    }
+    lowest, cards = 13 - deck.num_ranks, deck.cards.tolist()
+    hands, first = deck.class_hands
+    groups: list[dict[tuple[int, int, int], int]] = []
+    own_ranks = np.zeros((deck.num_classes, 2), np.int64)
+    for a, hand in enumerate(deck.hand_cards[hands[first[:-1]]].tolist()):
+        own_ranks[a] = [card // 4 - lowest for card in hand]
+        alike: dict[tuple[int, int, int], int] = {}
+        for card in cards:
+            if card not in hand:
+                low, high = (int(hand_class[min(card, own), max(card, own)]) for own in hand)
+                key = card // 4 - lowest, low, high
+                alike[key] = alike.get(key, 0) + 1
+        groups.append(alike)
+    shape = deck.num_classes, max(map(len, groups))
+    rank, count = np.zeros(shape, np.int64), np.zeros(shape)
+    joined = np.zeros((*shape, 2), np.int64)
+    for a, alike in enumerate(groups):
+        for g, ((r, *classes), number) in enumerate(alike.items()):
+            rank[a, g], joined[a, g], count[a, g] = r, classes, number
+    holding = np.zeros((deck.num_ranks, deck.num_classes))
+    for (low, high), number in hand_class.items():
+        for card in (low, high):
+            if card % 4 == 0:  # one card of each rank; the others hold as many
+                holding[card // 4 - lowest, number] += 1.0
+    left = deck.num_cards - 2
+    chance = math.comb(left - 2, 2) / math.comb(left, 2)
+    sizes = deck.class_sizes.astype(np.float64)
+    return RemovalTables(rank, count, joined, own_ranks, holding, sizes, chance)
 
 
 def _leaf_tables(tree: PreflopTree, leaf_edges: Ints) -> LeafTables:

@@ -43,6 +43,80 @@ class OrderMemo(NamedTuple):
     orders: NDArray[np.float64]  # [Z, 6]
 
 
+class RemovalTables(NamedTuple):
+    """Card removal by the hand of a seat, for ranges in which suits do not matter.
+
+    Beside a hand of class a, cards fall into at most G groups that the hand treats alike.
+    """
+
+    rank: NDArray[np.int64]  # [C, G] rank of the cards of each group
+    number: NDArray[np.float64]  # [C, G] of cards in each group; 0 for groups that a class lacks
+    joined: NDArray[np.int64]  # [C, G, 2] class of such a card with either card of the hand
+    own_ranks: NDArray[np.int64]  # [C, 2] ranks of the hand
+    holding: NDArray[np.float64]  # [R, C] hands of each class that hold a given card of a rank
+    sizes: NDArray[np.float64]  # [C] hands of each class
+    chance: float  # that two other hands share no card, over all hands beside the own
+
+
+@noinline_kernel
+def pair_removal(pairs, todo, tables, reach, out):
+    """Set rows `todo` of `out` [K, C] to how card removal changes the reach of pairs of seats.
+
+    The two edges of a pair [K, 2] belong to different seats. Beside a hand of class a, the entry is
+    the probability that both seats get there with hands that share no card, over the product of
+    their probabilities; it is 1 if both play all hands, or if one of them none.
+    """
+    num_classes, num_ranks = reach.shape[1], tables.holding.shape[0]
+    x_card, y_card, both_card = np.empty(num_ranks), np.empty(num_ranks), np.empty(num_ranks)
+    for k in todo:
+        x, y = reach[pairs[k, 0]], reach[pairs[k, 1]]
+        x_total, y_total, both_total = 0.0, 0.0, 0.0
+        for c in range(num_classes):
+            x_total += tables.sizes[c] * x[c]
+            y_total += tables.sizes[c] * y[c]
+            both_total += tables.sizes[c] * x[c] * y[c]
+        for r in range(num_ranks):
+            x_card[r], y_card[r], both_card[r] = 0.0, 0.0, 0.0
+            for c in range(num_classes):
+                hands = tables.holding[r, c]
+                if hands > 0.0:
+                    x_card[r] += hands * x[c]
+                    y_card[r] += hands * y[c]
+                    both_card[r] += hands * x[c] * y[c]
+        for a in range(num_classes):
+            i, j = tables.own_ranks[a]
+            x_left = x_total - x_card[i] - x_card[j] + x[a]
+            y_left = y_total - y_card[i] - y_card[j] + y[a]
+            # pairs that share a card; pairs of equal hands, which share two, are counted once
+            shared = -(both_total - both_card[i] - both_card[j] + x[a] * y[a])
+            for g in range(tables.rank.shape[1]):
+                r, first, second = tables.rank[a, g], tables.joined[a, g, 0], tables.joined[a, g, 1]
+                shared += (
+                    tables.number[a, g]
+                    * (x_card[r] - x[first] - x[second])
+                    * (y_card[r] - y[first] - y[second])
+                )
+            product = x_left * y_left
+            left = max(product - shared, 0.0)
+            out[k, a] = left / (tables.chance * product) if product > 1e-12 else 1.0
+
+
+@noinline_kernel
+def scale_by_pairs(first, last, seat, leaf_pairs, ratio, values):
+    """Multiply `values` [Z, C] at leaves `first` to `last` by the ratios of all pairs of others.
+
+    `leaf_pairs` [Z, P, P] has the row of `ratio` [K, C] of two seats; negative for none.
+    """
+    num_seats = leaf_pairs.shape[1]
+    for z in range(first, last):
+        for p in range(num_seats):
+            for q in range(p + 1, num_seats):
+                k = leaf_pairs[z, p, q]
+                if p != seat and q != seat and k >= 0:
+                    for c in range(values.shape[1]):
+                        values[z, c] *= ratio[k, c]
+
+
 @noinline_kernel
 def gather_reach(first, stride, reach, out):
     """Set `out` [E, C] to the reach of the edges' sequences `first[e] + c * stride[e]`."""
