@@ -1,11 +1,13 @@
-"""Train every deep method on the rules of flop hold'em for equal CPU time, judged exactly.
+"""Train every deep method on the rules of a hold'em game for equal CPU time, judged exactly.
 
     python -m benchmarks.holdem.flop_methods run --seconds 180
     python -m benchmarks.holdem.flop_methods table
 
 Networks see `cards_and_strength`. The seconds do not count compilation (init and the first step).
-The policy is tabulated on all of the game in batches and judged exactly. A row goes to
-`benchmarks/results/flop_methods.jsonl` when a method ends; methods with a row are not run again.
+The policy is tabulated on all of the game in batches (on flop hold'em some 150 CPU seconds for
+each network of it) and judged exactly. A row goes to `benchmarks/results/flop_methods.jsonl` when a
+method ends; methods with a row are not run again. Peak memory is that of the process: run one
+method at a time for a figure of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from counterplay.arenas.holdem.game_arena import HoldemGameArena
 
 FAMILY = "flop_methods"
 CHIPS_PER_MBB = 0.1
-GAME = "flop_holdem"
 METHODS = {
     "deep_cfr": (
         "deep_cfr(num_traversals=1500,train_steps=150,average_train_steps=150,"
@@ -45,9 +46,11 @@ def load_method(name: str) -> Any:
     return cp.load_algorithm(spec.replace("(", "(encoding=cards_and_strength,", 1))
 
 
-def train(algorithm: Any, seed: int, max_seconds: float) -> tuple[Any, Stopwatch, Stopwatch]:
+def train(
+    algorithm: Any, game: str, seed: int, max_seconds: float
+) -> tuple[Any, Stopwatch, Stopwatch]:
     """Return the memory after some CPU seconds, and the clocks of the start and of training."""
-    rules = cp.RulesArena(cp.load_game(GAME))
+    rules = cp.RulesArena(cp.load_game(game))
     with Stopwatch() as start:
         memory = algorithm.step(rules, algorithm.init(rules, seed), 1)
     watch = Stopwatch()
@@ -57,19 +60,19 @@ def train(algorithm: Any, seed: int, max_seconds: float) -> tuple[Any, Stopwatch
     return (rules, memory), start, watch
 
 
-def run_method(name: str, seed: int, max_seconds: float) -> None:
+def run_method(name: str, game: str, seed: int, max_seconds: float) -> None:
     """Train and judge a method, and store its row."""
     algorithm = load_method(name)
-    (rules, memory), start, watch = train(algorithm, seed, max_seconds)
+    (rules, memory), start, watch = train(algorithm, game, seed, max_seconds)
     policies = algorithm.policies(rules, memory)
     policy_name = next(iter(policies))
-    arena = HoldemGameArena(cp.load_game(GAME))
+    arena = HoldemGameArena(cp.load_game(game))
     with Stopwatch() as judging:
         table = policies[policy_name].tabulate(arena)
         mbb = cp.judge(arena, table).exploitability / CHIPS_PER_MBB
     row = {
-        "method": name, "algorithm": METHODS[name], "policy": policy_name, "seed": seed,
-        "budget": max_seconds, "iteration": memory.iteration,
+        "method": name, "game": game, "algorithm": METHODS[name], "policy": policy_name,
+        "seed": seed,        "budget": max_seconds, "iteration": memory.iteration,
         "mbb": round(mbb, 1), "cpu_seconds": round(watch.cpu_seconds, 1),
         "start_cpu_seconds": round(start.cpu_seconds, 1),
         "judging_cpu_seconds": round(judging.cpu_seconds, 1),
@@ -94,6 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
     parser.add_argument("command", choices=("run", "table"))
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--game", default="flop_holdem")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=180.0, help="CPU seconds of training")
     args = parser.parse_args()
@@ -101,10 +105,11 @@ def main() -> None:
         print_table()
         return
     for name in args.methods:
-        key = name, METHODS[name], args.seed, args.seconds
-        done = {(r["method"], r["algorithm"], r["seed"], r["budget"]) for r in load_rows(FAMILY)}
+        key = name, args.game, METHODS[name], args.seed, args.seconds
+        columns = "method", "game", "algorithm", "seed", "budget"
+        done = {tuple(row[column] for column in columns) for row in load_rows(FAMILY)}
         if key not in done:
-            run_method(name, args.seed, args.seconds)
+            run_method(name, args.game, args.seed, args.seconds)
 
 
 if __name__ == "__main__":

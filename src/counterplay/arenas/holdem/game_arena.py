@@ -102,8 +102,8 @@ class HoldemGameArena(HoldemArena):
             raise ConfigError(f"{get_spec(game)} has {game.num_players} players, must have 2 here")
         if game.cards_per_rank != SUITS_PER_RANK:
             raise ConfigError(
-                f"{get_spec(game)} numbers its cards by {game.cards_per_rank} suits, hold'em arenas "
-                f"by 4: take custom_holdem(num_suits={game.cards_per_rank}), or a tree"
+                f"{get_spec(game)} numbers its cards by {game.cards_per_rank} suits, hold'em "
+                f"arenas by 4: take custom_holdem(num_suits={game.cards_per_rank}), or a tree"
             )
         if game.num_hole_cards == 1 and max(game.deck) >= NO_OPPONENT_CARD:
             raise ConfigError(

@@ -128,7 +128,7 @@ def test_best_responses_to_the_average_network_do_not_depend_on_batches(
 
 
 def test_policies_of_an_earlier_iteration_stay_what_they_were(arena, tiny):
-    """They are tabulated when they are asked for, and steps change the memory in place."""
+    """They are tabulated at first access, and steps change the memory in place."""
     memory = tiny.step(arena, tiny.init(arena), 2)
     eager = {name: policy.weights for name, policy in tiny.policies(arena, memory).items()}
     lazy = tiny.policies(arena, memory)

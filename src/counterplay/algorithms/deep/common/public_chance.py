@@ -121,7 +121,7 @@ class PublicChanceMethod(NetworkAlgorithm):
     batch_size: PositiveInt = 1024  # rows
     learning_rate: Positive = 2e-3  # falls to 0 along a cosine
     strength_features: bool = True
-    average_train_steps: NonNegativeInt = 1500  # of the average network; 0: there is none
+    average_train_steps: NonNegativeInt = 1500  # of the average network; 0 leaves it out
 
     def policy_of(
         self, sampler: PublicChanceSampler, outputs: LineTable, lines: RoundLines
@@ -175,7 +175,7 @@ class PublicChanceMethod(NetworkAlgorithm):
         return memory
 
     def policies(self, arena: Any, memory: PublicChanceMemory) -> Mapping[str, Any]:
-        """Return the policies; each is tabulated when it is asked for.
+        """Return the policies; each is tabulated at first access.
 
         `average` is a table of the rows of visited boards, `network` a network fitted to it, and
         `current` the network of the last iteration.

@@ -54,7 +54,7 @@ class PublicChanceDeepCFR(PublicChanceMethod):
 
     `average` is the average policy, weighted by own reach and t**gamma, over the iterations in
     which a board was sampled: a table of rows, not a network. `network` is a network fitted to it
-    by `average_train_steps` minibatches when it is asked for, and `current` the regret network.
+    by `average_train_steps` minibatches at first access, and `current` the regret network.
 
     Compared with Deep CFR (Brown et al., 2019): boards are sampled instead of hands, one network
     holds both players' outputs, samples of a row are summed instead of kept in a reservoir, and
