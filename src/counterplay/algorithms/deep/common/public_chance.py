@@ -287,7 +287,7 @@ class PublicChanceMethod(NetworkAlgorithm):
         num_features = self.hidden_sizes[-1]
         least = 4 * (arena.num_sequences + 2 * num_features**2)
         rows = make_hand_rows(arena).num_rows if 4 * rows_bound < available_memory() else rows_bound
-        needed = least + 4 * rows * (num_features + num_lines)
+        needed = least + 4 * rows * (num_features + 2 * num_lines)  # sums, and a copy of them
         free = available_memory()
         if needed > 0.9 * free:
             raise ConfigError(
