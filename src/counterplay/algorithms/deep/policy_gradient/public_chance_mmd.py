@@ -48,7 +48,7 @@ class PublicChanceMMD(PublicChanceMethod):
 
     The clip is not in the paper. A sum of features cannot fit the advantages of clear mistakes and
     of close decisions at once; the former need no more accuracy than exp(-max_logit). On a deck of
-    seven ranks the network has a third of the exploitability with it.
+    seven ranks (one seed) the last network has 30 mbb with it and 80 without.
 
     `current` is the network of the last iteration: the policy for which mirror descent has a
     guarantee. `average` and `network` are as in `public_chance_deep_cfr`.
