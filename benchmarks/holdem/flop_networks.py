@@ -18,13 +18,14 @@ import numpy as np
 
 import counterplay as cp
 from benchmarks.result_files import Run, find_run, load_family, save_run
-from benchmarks.timing import Stopwatch, first_paragraph, peak_memory_mib
+from benchmarks.timing import Stopwatch, first_paragraph, format_head, format_row, peak_memory_mib
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from counterplay.core.state_io import MemoryLeaves, flatten_memory, restore_memory
 
 FAMILY = "flop_networks"
 CHIPS_PER_MBB = 0.1
-EVALUATIONS = (40, 80, 120, 160, 200, 300, 400, 500, 600, 800, 1000)
+FITTED_POLICY, FIT_SECONDS = "network", "fit_cpu_seconds"
+EVALUATIONS = (20, 40, 80, 120, 160, 200, 300, 400, 500, 600, 800, 1000)
 
 
 def save_memory(path: Path, memory: Any) -> None:
@@ -67,12 +68,18 @@ def train(spec: str, game: str, name: str, seed: int, folder: Path, iterations: 
     for goal in [n for n in EVALUATIONS if memory.iteration < n <= iterations]:
         with watch:
             memory = algorithm.step(arena, memory, goal - memory.iteration)
-        policies = algorithm.policies(arena, memory)
         record = {"iteration": goal, "cpu_seconds": round(watch.cpu_seconds, 1)}
         record["seconds"] = round(watch.wall_seconds, 1)
-        for policy in policies:
-            mbb = cp.judge(arena, policies[policy]).exploitability / CHIPS_PER_MBB
-            record[policy] = round(mbb, 2)
+        for policy in algorithm.policies(arena, memory):
+            if policy == FITTED_POLICY and goal < iterations:
+                record[policy] = record[FIT_SECONDS] = None  # fitted after the last iteration
+                continue
+            with Stopwatch() as fit:  # a mapping of its own, so that one table is in memory
+                table = algorithm.policies(arena, memory)[policy]
+            if policy == FITTED_POLICY:
+                record[FIT_SECONDS] = round(fit.cpu_seconds, 1)
+            record[policy] = round(cp.judge(arena, table).exploitability / CHIPS_PER_MBB, 2)
+            del table
         record["peak_mib"] = round(peak_memory_mib())
         records.append(record)
         print(name, seed, record, flush=True)
@@ -81,15 +88,17 @@ def train(spec: str, game: str, name: str, seed: int, folder: Path, iterations: 
 
 
 def print_table() -> None:
-    """Print the last evaluation of every run."""
-    print("| run | seed | iterations | average | network | CPU s | GB |")
-    print("|---|---|---|---|---|---|---|")
+    """Print all evaluations of every run."""
+    columns = ["run", "seed", "iterations", "current", "average", "network", "CPU s", "fit", "GB"]
+    print(format_head(columns))
     for run in load_family(FAMILY):
-        last = run.last
-        print(
-            f"| {run.run} | {run.seed} | {last['iteration']} | {last['average']:.1f} | "
-            f"{last['current']:.1f} | {last['cpu_seconds']:.0f} | {last['peak_mib'] / 1024:.1f} |"
-        )
+        for record in run.records:
+            figures = [record.get(name) for name in ("current", "average", FITTED_POLICY)]
+            cells = ["" if figure is None else f"{figure:.1f}" for figure in figures]
+            seconds = [record["cpu_seconds"], record.get(FIT_SECONDS)]
+            cells += ["" if number is None else f"{number:.0f}" for number in seconds]
+            size = f"{record['peak_mib'] / 1024:.1f}"
+            print(format_row([run.run, run.seed, record["iteration"], *cells, size]))
 
 
 def main() -> None:

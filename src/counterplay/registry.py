@@ -103,6 +103,9 @@ ALGORITHMS = {
     "public_chance_deep_cfr": (
         "counterplay.algorithms.deep.regret.public_chance_deep_cfr:PublicChanceDeepCFR"
     ),
+    "public_chance_mmd": (
+        "counterplay.algorithms.deep.policy_gradient.public_chance_mmd:PublicChanceMMD"
+    ),
     "qpg": "counterplay.algorithms.deep.policy_gradient.qpg:QPG",
     "qre": "counterplay.algorithms.regularised.qre:QRE",
     "r_nad": "counterplay.algorithms.deep.policy_gradient.r_nad:RNaD",

@@ -33,6 +33,9 @@ from counterplay.algorithms.deep.policy_gradient.ach import ACH as ACH
 from counterplay.algorithms.deep.policy_gradient.deep_mmd import DeepMMD as DeepMMD
 from counterplay.algorithms.deep.policy_gradient.neurd import NeuRD as NeuRD
 from counterplay.algorithms.deep.policy_gradient.ppo import PPO as PPO
+from counterplay.algorithms.deep.policy_gradient.public_chance_mmd import (
+    PublicChanceMMD as PublicChanceMMD,
+)
 from counterplay.algorithms.deep.policy_gradient.qpg import QPG as QPG
 from counterplay.algorithms.deep.policy_gradient.r_nad import RNaD as RNaD
 from counterplay.algorithms.deep.policy_gradient.reinforce import REINFORCE as REINFORCE
@@ -135,6 +138,7 @@ __all__ = [
     "PSRO",
     "Probing",
     "PublicChanceDeepCFR",
+    "PublicChanceMMD",
     "QPG",
     "QRE",
     "REINFORCE",

@@ -268,3 +268,11 @@ def test_a_policy_of_the_wrong_shape_is_refused():
         arena.tabulate(lambda public: [1.0])
     with pytest.raises(cp.ConfigError, match="entries where"):
         cp.judge(arena, HoldemPolicy(arena, np.ones(3), np.ones(0)))
+
+
+def test_decks_of_other_numbering_are_refused():
+    """`poker` numbers the cards of two suits 2c, 2d, 3c, ...; kernels know rank = card // 4."""
+    spec = "poker(blinds=(1,1),stacks=(9,9),opens=(0,0),raises=(2,2),raise_caps=(1,1),ranks=3,"
+    game = cp.load_game(f"{spec}suits=2,hole=1,board=(0,1))")
+    with pytest.raises(cp.ConfigError, match=r"custom_holdem\(num_suits=2\)"):
+        HoldemGameArena(game)

@@ -61,6 +61,7 @@ from counterplay.kernels.runtime.threads import num_threads, run_in_threads
 from counterplay.registry import get_spec
 
 GAME_POLICY_FORMAT = "counterplay hold'em game 1"
+SUITS_PER_RANK = 4  # card c has rank c // 4 and suit c % 4
 MAX_STREETS = 6  # kernels are compiled for this number; a board has at most five cards
 MAX_DEAL_PARTS = 45  # sums over boards are made part by part, independent of the number of threads
 SEQUENCES_PER_PART = 100_000  # at least, since a call of the kernel costs some 0.1 ms
@@ -99,6 +100,11 @@ class HoldemGameArena(HoldemArena):
         super().__init__(precision)
         if game.num_players != 2:
             raise ConfigError(f"{get_spec(game)} has {game.num_players} players, must have 2 here")
+        if game.cards_per_rank != SUITS_PER_RANK:
+            raise ConfigError(
+                f"{get_spec(game)} numbers its cards by {game.cards_per_rank} suits, hold'em "
+                f"arenas by 4: take custom_holdem(num_suits={game.cards_per_rank}), or a tree"
+            )
         if game.num_hole_cards == 1 and max(game.deck) >= NO_OPPONENT_CARD:
             raise ConfigError(
                 f"{get_spec(game)}: a game with one hole card has at most 12 ranks here"

@@ -48,6 +48,7 @@ class RoundLines:
     player: Ints  # [D] who decides
     line_player: Ints  # [C]
     previous: Ints  # [C] line of the same player's action before in this round, or -1
+    opponent_line: Ints  # [D] line of the opponent's last action in this round, or -1
     deal: Ints  # [C] number of the deal before the line's block; 0 in the first round
 
     def lines_of(self, player: int) -> Ints:
@@ -118,7 +119,7 @@ class PublicChanceSampler:
 
     def _make_lines(self, street: int) -> RoundLines:
         betting, decisions, players, line_of_child = self.arena.betting, [], [], dict[int, int]()
-        line_player, previous, deal, num_lines = [], [], [], 0
+        line_player, previous, opponent_line, deal, num_lines = [], [], [], [], 0
         walk = self.arena.walks[0][0]
         deals = walk.leaf[walk.leaf_range[0, 3] : walk.leaf_range[0, 4]].tolist()
         for number, node in enumerate(betting.nodes):
@@ -127,17 +128,18 @@ class PublicChanceSampler:
             start, stride = self._layout.start[number], self._layout.stride[number]
             decisions.append((num_lines, len(node.actions), start, stride))
             players.append(node.kind)
-            above, line = number, -1
-            while betting.nodes[above].parent >= 0 and line < 0:
-                parent = betting.nodes[above].parent
-                if betting.nodes[parent].kind == node.kind:
-                    line = line_of_child[above]
+            last_line, above = [-1, -1], number
+            while (parent := betting.nodes[above].parent) >= 0:
+                player = betting.nodes[parent].kind
+                if last_line[player] < 0:
+                    last_line[player] = line_of_child[above]
                 above = parent
+            opponent_line.append(last_line[1 - node.kind])
             parent_deal = betting.block_parents[node.block]
             for a in range(len(node.actions)):
                 line_of_child[node.first_child + a] = num_lines + a
                 line_player.append(node.kind)
-                previous.append(line)
+                previous.append(last_line[node.kind])
                 deal.append(deals.index(parent_deal) if street else 0)
             num_lines += len(node.actions)
         return RoundLines(
@@ -145,6 +147,7 @@ class PublicChanceSampler:
             np.array(players, np.int64),
             np.array(line_player, np.int64),
             np.array(previous, np.int64),
+            np.array(opponent_line, np.int64),
             np.array(deal, np.int64),
         )
 
@@ -237,6 +240,37 @@ class PublicChanceSampler:
             deal_reach, kind, lines, every_row, reach,
         )  # fmt: skip
         return reach
+
+    def mean_opponent_reach(
+        self, player: int, first_policy: LineTable, second_policy: LineTable, sample: BoardSample
+    ) -> tuple[Floats, Floats]:
+        """Return the opponent's own reach of a player's decisions, mean over the hands of a board.
+
+        Cards that the player takes from the opponent do not count.
+
+        Returns:
+            By decision of the first round [D', 1], and of the second one by board [D, K]; zero at
+            the opponent's decisions.
+        """
+        rows, opponent = self.rows, 1 - player
+        first_reach = self.first_round_reach(first_policy)
+        deal_reach = self.reach_at_deals(first_policy)[opponent]
+        lines = self.second_round.lines_of(opponent)
+        reach = self.own_reach(second_policy, deal_reach, sample.kind, lines)
+        first = np.zeros((len(self.first_round.decisions), 1))
+        second = np.zeros((len(self.second_round.decisions), sample.board.size))
+        for decision in np.flatnonzero(self.first_round.player == player).tolist():
+            line = self.first_round.opponent_line[decision]
+            of_kind = first_reach[line] if line >= 0 else np.ones(rows.num_kinds)
+            first[decision] = np.average(of_kind, weights=rows.kind_size)
+        size = rows.num_hands[sample.row].astype(float)
+        total = np.add.reduceat(size, sample.first[:-1])
+        for decision in np.flatnonzero(self.second_round.player == player).tolist():
+            line = self.second_round.opponent_line[decision]
+            deal = self.second_round.deal[self.second_round.decisions[decision, 0]]
+            of_row = reach[line] if line >= 0 else deal_reach[deal, sample.kind]
+            second[decision] = np.add.reduceat(of_row * size, sample.first[:-1]) / total
+        return first, second
 
     def make_policy(self, first_weights: LineTable, second_weights: LineTable) -> HoldemPolicy:
         """Return the policy of weights [C, kinds] and [C, R], hand by hand, as a table."""

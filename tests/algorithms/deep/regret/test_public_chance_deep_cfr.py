@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("jax")
 
 import counterplay as cp
-from counterplay.algorithms.deep.regret import public_chance_deep_cfr as module
+from counterplay.algorithms.deep.common import public_chance as module
 from counterplay.arenas.holdem.betting import FOLD
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from counterplay.core.cards import cards_name
@@ -32,6 +32,7 @@ TINY = {
     "trunk_iterations": 3,
     "train_steps": 4,
     "batch_size": 32,
+    "average_train_steps": 4,
 }
 
 
@@ -88,14 +89,14 @@ def test_learns_on_a_part_of_the_boards(arena, tiny):
     uniform = cp.judge(arena, tiny.policies(arena, tiny.init(arena))["average"]).exploitability
     memory = algorithm.step(arena, algorithm.init(arena), 40)
     policies = algorithm.policies(arena, memory)
-    average, network = (cp.judge(arena, policies[name]) for name in ("average", "current"))
+    average, current = (cp.judge(arena, policies[name]) for name in ("average", "current"))
     assert average.exploitability < 0.08 * uniform
-    assert network.exploitability < 0.2 * uniform
+    assert current.exploitability < 0.2 * uniform
 
 
 def test_the_tabulated_network_is_the_network_asked_hand_by_hand(arena, tiny, after_3):
     policy = tiny.policies(arena, after_3)["current"]
-    workspace = tiny._workspace(arena)
+    workspace = tiny.workspace(arena)
     rows, lines = workspace.rows, workspace.sampler.second_round
     scale = np.sqrt(workspace.row_weight @ _raw_features(after_3, workspace.inputs) ** 2)
     nodes = [
@@ -134,7 +135,7 @@ def test_best_responses_do_not_depend_on_the_batches_of_rows(arena, tiny, after_
     judged = []
     for rows_per_batch in (37, 1 << 20):
         monkeypatch.setattr(module, "ROWS_PER_BATCH", rows_per_batch)
-        tiny._workspace(arena).trunk = []  # its features are computed again
+        tiny.workspace(arena).trunk = []  # its features are computed again
         judged.append(cp.judge(arena, tiny.policies(arena, after_3)["current"]))
     np.testing.assert_allclose(judged[0].best_values, judged[1].best_values, atol=1e-4)
     np.testing.assert_allclose(judged[0].values, judged[1].values, atol=1e-4)
