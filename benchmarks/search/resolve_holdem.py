@@ -17,11 +17,10 @@ from benchmarks.result_files import append_row, load_rows
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from counterplay.arenas.holdem.game_subgames import METHODS, resolve_street
 
-
 RESULTS = "resolve_holdem"
 
 
-def stored_rows(game: str, iterations: int, is_rounded: bool) -> set[tuple[int, str]]:
+def load_done_tasks(game: str, iterations: int, is_rounded: bool) -> set[tuple[int, str]]:
     """Return the street and method of the rows of a game in the result file."""
     rows = [row for row in load_rows(RESULTS) if row["game"] == game]
     rows = [row for row in rows if row["rounded"] == is_rounded]
@@ -43,7 +42,7 @@ def main() -> None:
     streets = args.streets or range(1, len(arena.streets))
     tasks = [(street, method) for street in streets for method in args.methods]
     if args.store:
-        done = stored_rows(args.game, args.iterations, not args.no_rounding)
+        done = load_done_tasks(args.game, args.iterations, not args.no_rounding)
         tasks = [task for task in tasks if task not in done]
     if not tasks:
         return

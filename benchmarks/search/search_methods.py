@@ -11,8 +11,8 @@
 - `sampling`: IS-MCTS, PIMC, smooth UCT and online outcome sampling by simulations per decision.
 - `random_games`: the largest rise of a best response's value by each method, with exact solutions
   of random subgames of 1,000 random games and random blueprints.
-- `curves`: exploitability of IS-MCTS by simulations per decision on Leduc poker and Goofspiel with
-  four cards, and of online outcome sampling as far as it is quick enough.
+- `curves`: exploitability of IS-MCTS and online outcome sampling by simulations per decision on
+  Leduc poker and Goofspiel with four cards. Rows that are stored already are not computed again.
 - `speed`: simulations per second of IS-MCTS beside OpenSpiel's in Python and C++ on Leduc poker.
 
 Rows are appended to `results/search_methods.jsonl`.
@@ -27,9 +27,10 @@ from typing import Any
 import numpy as np
 
 import counterplay as cp
-from benchmarks.result_files import append_row
+from benchmarks.result_files import append_row, load_rows
 from benchmarks.timing import first_paragraph, format_head, format_row
 from counterplay.arenas.subgame import METHODS, SAFE_METHODS
+from counterplay.arenas.tree.replay import first_infoset_states
 from counterplay.registry import load_search_agent
 
 FAMILY = "search_methods"
@@ -42,7 +43,6 @@ SAMPLING_RUNS = (  # game, simulations per decision, seeds, agents
     ("leduc_poker", 100, 2, 4),
     ("leduc_poker", 1_000, 1, 1),
 )
-MAX_OOS_SIMULATIONS = 100  # of the curves; it is written in Python
 SAMPLING_AGENTS = (
     "is_mcts(simulations={n})",
     "is_mcts(simulations={n},observer=multiple)",
@@ -181,13 +181,16 @@ def random_subgames(states: cp.search.PublicStates, seed: int) -> list[int]:
 def curves() -> None:
     """Print exploitability by simulations per decision: where IS-MCTS stops falling."""
     print(format_head(["game", "agent", "exploitability", "CPU ms per decision"]))
+    stored = [row for row in load_rows(FAMILY) if row["table"] == "curves"]
+    done = {(row["game"], row["agent"]) for row in stored}
     for game in ("leduc_poker", "goofspiel(num_cards=4)"):
         tree = cp.build_tree(game)
         for count in (10, 100, 1_000, 10_000):
-            specs = [f"is_mcts(simulations={count})"]
-            specs += [f"oos(simulations={count})"] * (count <= MAX_OOS_SIMULATIONS)
-            for spec in specs:
+            for spec in (f"is_mcts(simulations={count})", f"oos(simulations={count})"):
+                if (game, spec) in done:
+                    continue
                 agent = load_search_agent(spec).make_agent(tree.game)
+                agent.on_tree(tree).action_probabilities(first_infoset_states(tree)[0], 0)
                 start = time.process_time()
                 table = cp.search.tabulate_agent(tree, agent, num_seeds=2 if count < 100 else 1)
                 seconds = (time.process_time() - start) / table.num_decisions

@@ -35,12 +35,12 @@ from counterplay.search.value_network import SolvedValues
 
 FAMILY = "value_networks"
 MEMORY_FILE, MEMORY_FORMAT = "memory.npz", "counterplay memory of a benchmark 1"
-LARGE = {"end_size": 64}
+LARGE_ENDS = {"end_size": 64}
 GAMES: dict[str, tuple[str, int, dict[str, Any]]] = {  # name -> game, iterations, parameters
     "liars_1x4": ("liars_dice(dice_sides=4)", 400, {}),
-    "liars_1x5": ("liars_dice(dice_sides=5)", 200, LARGE),
-    "liars_1x6": ("liars_dice(dice_sides=6)", 240, LARGE),
-    "liars_2x3": ("liars_dice(numdice=2,dice_sides=3)", 240, LARGE),
+    "liars_1x5": ("liars_dice(dice_sides=5)", 200, LARGE_ENDS),
+    "liars_1x6": ("liars_dice(dice_sides=6)", 240, LARGE_ENDS),
+    "liars_2x3": ("liars_dice(numdice=2,dice_sides=3)", 240, LARGE_ENDS),
     "leduc": (
         "leduc_poker",
         400,
@@ -50,9 +50,7 @@ GAMES: dict[str, tuple[str, int, dict[str, Any]]] = {  # name -> game, iteration
 PUBLISHED = {"liars_1x4": 0.017, "liars_1x5": 0.015, "liars_1x6": 0.024, "liars_2x3": 0.017}
 
 
-def judge(
-    tree: Any, algorithm: ReBeL, network: ValueNetwork, num_policies: int
-) -> dict[str, Any]:
+def judge(tree: Any, algorithm: ReBeL, network: ValueNetwork, num_policies: int) -> dict[str, Any]:
     """Return the exploitability of both searching agents, and their CPU seconds per search."""
     game = belief_game(tree)
     solver = find_solver(game, algorithm.depth, algorithm.end_size)
