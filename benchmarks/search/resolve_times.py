@@ -20,7 +20,7 @@ from counterplay.arenas.holdem.spot import BetSizes, Spot
 from counterplay.arenas.holdem.spot_arena import SpotArena
 from counterplay.kernels.runtime.threads import set_num_threads
 
-FAMILY = "resolve_times"
+FAMILY, ALGORITHM = "resolve_times", "dcfr(gamma=3,restart_base=4)"
 CHECK_ITERATIONS, MAX_ITERATIONS = 5, 2_000
 TARGETS = (0.01, 0.005)  # of the pot
 TURN_SIZES = BetSizes("50% a", "60%")
@@ -41,7 +41,7 @@ def spots() -> dict[str, Spot]:
 
 def measure(name: str, spot: Spot) -> list[dict[str, object]]:
     """Return the rows of a spot: CPU seconds until each target."""
-    algorithm = cp.load_algorithm("dcfr(gamma=3,restart_base=4)")
+    algorithm = cp.load_algorithm(ALGORITHM)
     start = time.process_time()
     arena = SpotArena(spot)
     memory = algorithm.init(arena)
@@ -71,12 +71,19 @@ def measure(name: str, spot: Spot) -> list[dict[str, object]]:
 def main() -> None:
     """Measure all spots, the second time counts."""
     parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("--street", default="", choices=("river", "turn"), help="default: both")
     parser.add_argument("--store", action="store_true", help="append to the result file")
     args = parser.parse_args()
     set_num_threads(1)
     print(format_head(["spot", "hands", "of the pot", "iterations", "build s", "solve s"]))
-    measure("", spots()["river, all hands, bet 50 %"])  # compiles
-    for name, spot in spots().items():
+    chosen = {
+        name: spot for name, spot in spots().items() if args.street in ("", name.split(",")[0])
+    }
+    for spot in chosen.values():  # compiles
+        arena, algorithm = SpotArena(spot), cp.load_algorithm(ALGORITHM)
+        memory = algorithm.step(arena, algorithm.init(arena), 1)
+        cp.exploitability(arena, next(iter(algorithm.policies(arena, memory).values())))
+    for name, spot in chosen.items():
         for row in measure(name, spot):
             cells = [name, str(row["hands"]), f"{row['target']:.1%}", str(row["iterations"])]
             print(format_row([*cells, str(row["build_seconds"]), str(row["solve_seconds"])]))

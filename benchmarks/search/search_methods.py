@@ -34,6 +34,7 @@ from counterplay.arenas.tree.replay import first_infoset_states
 from counterplay.registry import load_search_agent
 
 FAMILY = "search_methods"
+NUM_SPEED_RUNS = 3  # of which the median counts
 SAMPLING_RUNS = (  # game, simulations per decision, seeds, agents
     ("kuhn_poker", 10, 4, 4),
     ("kuhn_poker", 100, 4, 4),
@@ -211,29 +212,44 @@ def speed() -> None:
     for action in (0, 2):
         state = tree.game.next_state(state, action)
         theirs.apply_action(action)
-    count, rng = 5_000, np.random.RandomState(0)
+    count, compiled_count, rng = 5_000, 100_000, np.random.RandomState(0)
     agent = cp.search.ISMCTS(simulations=count, observer="multiple").make_agent(tree.game)
     agent.action_probabilities(state, 0)  # fills the pool of states
-    on_tree = agent.on_tree(tree)
+    fast = cp.search.ISMCTS(simulations=compiled_count, observer="multiple")
+    on_tree = fast.make_tree_agent(tree)
     on_tree.action_probabilities(state, 0)  # compiles
     python_bot = ismcts.ISMCTSBot(
         theirs.get_game(), mcts.RandomRolloutEvaluator(1, rng), 2.0, count, random_state=rng
     )
     evaluator = pyspiel.RandomRolloutEvaluator(1, 0)
+    final = pyspiel.ISMCTSFinalPolicyType.MAX_VISIT_COUNT
     cpp_bot = pyspiel.ISMCTSBot(
-        0, evaluator, 2.0, count, -1, pyspiel.ISMCTSFinalPolicyType.MAX_VISIT_COUNT, False, False
+        0,
+        evaluator,
+        2.0,
+        compiled_count,
+        -1,
+        pyspiel.ISMCTSFinalPolicyType.MAX_VISIT_COUNT,
+        False,
+        False,
     )
     works = {
-        "counterplay, rules in Python": lambda: agent.action_probabilities(state, 0),
-        "counterplay, compiled tree": lambda: on_tree.action_probabilities(state, 0),
-        "OpenSpiel, Python": lambda: python_bot.step(theirs),
-        "OpenSpiel, C++": lambda: cpp_bot.step(theirs),
+        "counterplay, rules in Python": (count, lambda: agent.action_probabilities(state, 0)),
+        "counterplay, compiled tree": (
+            compiled_count,
+            lambda: on_tree.action_probabilities(state, 0),
+        ),
+        "OpenSpiel, Python": (count, lambda: python_bot.step(theirs)),
+        "OpenSpiel, C++": (compiled_count, lambda: cpp_bot.step(theirs)),
     }
     print(format_head(["program", "simulations / s"]))
-    for name, work in works.items():
-        start = time.process_time()
-        work()
-        rate = count / (time.process_time() - start)
+    for name, (number, work) in works.items():
+        times = []
+        for _ in range(NUM_SPEED_RUNS):
+            start = time.process_time()
+            work()
+            times.append(time.process_time() - start)
+        rate = number / float(np.median(times))
         print(format_row([name, f"{rate:,.0f}"]), flush=True)
         append_row(FAMILY, {"table": "speed", "program": name, "simulations_per_second": rate})
 
