@@ -229,7 +229,7 @@ def speed() -> None:
         2.0,
         compiled_count,
         -1,
-        pyspiel.ISMCTSFinalPolicyType.MAX_VISIT_COUNT,
+        final,
         False,
         False,
     )
