@@ -11,8 +11,8 @@
 - `sampling`: IS-MCTS, PIMC, smooth UCT and online outcome sampling by simulations per decision.
 - `random_games`: the largest rise of a best response's value by each method, with exact solutions
   of random subgames of 1,000 random games and random blueprints.
-- `curves`: exploitability of IS-MCTS by simulations per decision on Leduc poker and Goofspiel with
-  four cards, and of online outcome sampling as far as it is quick enough.
+- `curves`: exploitability of IS-MCTS and online outcome sampling by simulations per decision on
+  Leduc poker and Goofspiel with four cards. Rows that are stored already are not computed again.
 - `speed`: simulations per second of IS-MCTS beside OpenSpiel's in Python and C++ on Leduc poker.
 
 Rows are appended to `results/search_methods.jsonl`.
@@ -27,12 +27,14 @@ from typing import Any
 import numpy as np
 
 import counterplay as cp
-from benchmarks.result_files import append_row
+from benchmarks.result_files import append_row, load_rows
 from benchmarks.timing import first_paragraph, format_head, format_row
 from counterplay.arenas.subgame import METHODS, SAFE_METHODS
+from counterplay.arenas.tree.replay import first_infoset_states
 from counterplay.registry import load_search_agent
 
 FAMILY = "search_methods"
+NUM_SPEED_RUNS = 3  # of which the median counts
 SAMPLING_RUNS = (  # game, simulations per decision, seeds, agents
     ("kuhn_poker", 10, 4, 4),
     ("kuhn_poker", 100, 4, 4),
@@ -42,7 +44,6 @@ SAMPLING_RUNS = (  # game, simulations per decision, seeds, agents
     ("leduc_poker", 100, 2, 4),
     ("leduc_poker", 1_000, 1, 1),
 )
-MAX_OOS_SIMULATIONS = 100  # of the curves; it is written in Python
 SAMPLING_AGENTS = (
     "is_mcts(simulations={n})",
     "is_mcts(simulations={n},observer=multiple)",
@@ -181,13 +182,16 @@ def random_subgames(states: cp.search.PublicStates, seed: int) -> list[int]:
 def curves() -> None:
     """Print exploitability by simulations per decision: where IS-MCTS stops falling."""
     print(format_head(["game", "agent", "exploitability", "CPU ms per decision"]))
+    stored = [row for row in load_rows(FAMILY) if row["table"] == "curves"]
+    done = {(row["game"], row["agent"]) for row in stored}
     for game in ("leduc_poker", "goofspiel(num_cards=4)"):
         tree = cp.build_tree(game)
         for count in (10, 100, 1_000, 10_000):
-            specs = [f"is_mcts(simulations={count})"]
-            specs += [f"oos(simulations={count})"] * (count <= MAX_OOS_SIMULATIONS)
-            for spec in specs:
+            for spec in (f"is_mcts(simulations={count})", f"oos(simulations={count})"):
+                if (game, spec) in done:
+                    continue
                 agent = load_search_agent(spec).make_agent(tree.game)
+                agent.on_tree(tree).action_probabilities(first_infoset_states(tree)[0], 0)
                 start = time.process_time()
                 table = cp.search.tabulate_agent(tree, agent, num_seeds=2 if count < 100 else 1)
                 seconds = (time.process_time() - start) / table.num_decisions
@@ -208,29 +212,44 @@ def speed() -> None:
     for action in (0, 2):
         state = tree.game.next_state(state, action)
         theirs.apply_action(action)
-    count, rng = 5_000, np.random.RandomState(0)
+    count, compiled_count, rng = 5_000, 100_000, np.random.RandomState(0)
     agent = cp.search.ISMCTS(simulations=count, observer="multiple").make_agent(tree.game)
     agent.action_probabilities(state, 0)  # fills the pool of states
-    on_tree = agent.on_tree(tree)
+    fast = cp.search.ISMCTS(simulations=compiled_count, observer="multiple")
+    on_tree = fast.make_tree_agent(tree)
     on_tree.action_probabilities(state, 0)  # compiles
     python_bot = ismcts.ISMCTSBot(
         theirs.get_game(), mcts.RandomRolloutEvaluator(1, rng), 2.0, count, random_state=rng
     )
     evaluator = pyspiel.RandomRolloutEvaluator(1, 0)
+    final = pyspiel.ISMCTSFinalPolicyType.MAX_VISIT_COUNT
     cpp_bot = pyspiel.ISMCTSBot(
-        0, evaluator, 2.0, count, -1, pyspiel.ISMCTSFinalPolicyType.MAX_VISIT_COUNT, False, False
+        0,
+        evaluator,
+        2.0,
+        compiled_count,
+        -1,
+        final,
+        False,
+        False,
     )
     works = {
-        "counterplay, rules in Python": lambda: agent.action_probabilities(state, 0),
-        "counterplay, compiled tree": lambda: on_tree.action_probabilities(state, 0),
-        "OpenSpiel, Python": lambda: python_bot.step(theirs),
-        "OpenSpiel, C++": lambda: cpp_bot.step(theirs),
+        "counterplay, rules in Python": (count, lambda: agent.action_probabilities(state, 0)),
+        "counterplay, compiled tree": (
+            compiled_count,
+            lambda: on_tree.action_probabilities(state, 0),
+        ),
+        "OpenSpiel, Python": (count, lambda: python_bot.step(theirs)),
+        "OpenSpiel, C++": (compiled_count, lambda: cpp_bot.step(theirs)),
     }
     print(format_head(["program", "simulations / s"]))
-    for name, work in works.items():
-        start = time.process_time()
-        work()
-        rate = count / (time.process_time() - start)
+    for name, (number, work) in works.items():
+        times = []
+        for _ in range(NUM_SPEED_RUNS):
+            start = time.process_time()
+            work()
+            times.append(time.process_time() - start)
+        rate = number / float(np.median(times))
         print(format_row([name, f"{rate:,.0f}"]), flush=True)
         append_row(FAMILY, {"table": "speed", "program": name, "simulations_per_second": rate})
 

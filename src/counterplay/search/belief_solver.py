@@ -21,6 +21,7 @@ from counterplay.core.arena import Floats, Ints
 from counterplay.kernels.sequence_form import belief_sweeps as sweeps
 
 WEIGHT_POWER = 2.0  # iteration t has weight t**2 in averages
+MIN_REACH = 1e-9  # of a view at the root, where ranges have mean 1
 
 Inputs = NDArray[np.float32]
 LeafValues = Callable[[Inputs], Inputs]
@@ -106,6 +107,56 @@ class BatchSolution:
     values: Floats  # [B, 2, V] value of each view of a root under the average policy
     average: Floats  # [B, n] average policy by local sequence, weighted by reach
     drawn: Floats  # [B, n] policy to play; of several draws [draws, n], with B = 1
+    leaf_values: Floats  # [rows, 2 V] mean of value times mean reach of the other player
+
+
+class MarginGadget:
+    """The opponent's choice of a view at the roots of a batch of subgames (max-margin).
+
+    For each subgame an opponent chooses the view that it enters with, and gets its value there less
+    an alternative value; choices follow predictive regret matching. The solution maximises the
+    smallest margin by which the opponent gets less than its alternatives.
+
+    Args:
+        game: the classes of public states.
+        classes: [B] class of each subgame.
+        opponents: [B] the player of the layout who chooses.
+        alternatives: [B, V] value of each view, for a range of the other player of mean 1.
+    """
+
+    def __init__(self, game: BeliefGame, classes: Ints, opponents: Ints, alternatives: Floats):
+        batch = np.arange(classes.size)
+        count = game.views[classes, opponents]
+        columns = np.arange(alternatives.shape[1])
+        self.is_view = columns < count[:, None]
+        first = np.where(opponents == 1, game.views[classes, 0], 0)
+        # sequences of the views; other columns repeat the last one, and are masked
+        self.sequence = first[:, None] + np.minimum(columns, count[:, None] - 1)
+        share = game.view_chance[classes, opponents]
+        self.weight = np.divide(1.0, share, out=np.zeros_like(share), where=share > 0.0)
+        self.is_view &= share > 0.0
+        self.alternatives, self.rows = alternatives, batch[:, None]
+        self.regret = np.zeros(alternatives.shape)
+        self.choice = self._match(self.regret)
+
+    def _match(self, regret: Floats) -> Floats:
+        positive = np.where(self.is_view, np.maximum(regret, 0.0), 0.0)
+        total = positive.sum(axis=1, keepdims=True)
+        uniform = self.is_view / self.is_view.sum(axis=1, keepdims=True)
+        return np.divide(positive, total, out=uniform, where=total > 0.0)
+
+    def set_reach(self, reach: Floats) -> None:
+        """Set the opponents' reach [B, n] at the root sequences."""
+        rows, columns = np.nonzero(self.is_view)
+        range_ = self.choice * self.weight
+        reach[rows, self.sequence[rows, columns]] = range_[rows, columns]
+
+    def update(self, gradient: Floats) -> None:
+        """Add the regrets of the choices, given the gradients [B, n] of the sequences."""
+        margin = gradient[self.rows, self.sequence] * self.weight - self.alternatives
+        gain = margin - (self.choice * margin).sum(axis=1, keepdims=True)
+        self.regret = np.maximum(self.regret + gain, 0.0)
+        self.choice = self._match(self.regret + gain)
 
 
 class BeliefSolver:
@@ -152,6 +203,8 @@ class BeliefSolver:
         iterations: int,
         rng: np.random.Generator,
         num_draws: int = 1,
+        gadget: MarginGadget | None = None,
+        keep_leaf_values: bool = False,
     ) -> BatchSolution:
         """Return the solutions of subgames.
 
@@ -163,6 +216,8 @@ class BeliefSolver:
             rng: draws an iteration for each subgame.
             num_draws: of a single subgame, how many iterations to draw, from as many equal parts
                 of the distribution.
+            gadget: chooses the ranges of one player of each subgame, in place of `ranges`.
+            keep_leaf_values: return the mean values at the leaves; otherwise they are empty.
         """
         joined, num_columns = self.joined, self.game.max_views
         count, size = classes.size, int(self.sizes[classes].max())
@@ -179,6 +234,8 @@ class BeliefSolver:
             kinds = [self.layouts[k].leaf_class for k in classes.tolist()]
             leaf_values = network(np.concatenate(kinds))
         policy_sum = np.zeros((count, size))
+        leaf_sum = np.zeros(inputs.shape if keep_leaf_values else (0, 0))
+        opponents = self._opponents_of_columns(classes)
         weights = np.arange(1.0, iterations + 1.0) ** WEIGHT_POWER
         uniform = rng.random(max(count, num_draws))
         if num_draws > 1:
@@ -189,12 +246,19 @@ class BeliefSolver:
         for t, weight in enumerate(weights.tolist()):
             chosen = np.flatnonzero(stops == t)
             drawn[chosen] = policy[source[chosen]]
+            if gadget:
+                gadget.set_reach(reach)
             sweeps.descend(joined, classes, reach, policy, row_offset, inputs, mass)
             if leaf_values is not None:
                 values = leaf_values(inputs)
             sweeps.ascend(joined, classes, reach, policy, row_offset, values, mass, gradient)
             sweeps.add_to_average(joined, classes, weight, reach, policy_sum)
             sweeps.match_regrets(joined, classes, gradient, regret, policy)
+            if keep_leaf_values:
+                masses = np.take_along_axis(mass, opponents, axis=1)
+                leaf_sum += weight * np.repeat(masses, num_columns, axis=1) * values
+            if gadget:
+                gadget.update(gradient)
         sweeps.normalise_average(joined, classes, policy_sum)
         # the values of the roots are those of the average policy, with leaf values at its ranges
         sweeps.descend(joined, classes, reach, policy_sum, row_offset, inputs, mass)
@@ -209,7 +273,14 @@ class BeliefSolver:
                 inside = np.flatnonzero(v < views[:, seat])
                 share = self.game.view_chance[classes[inside], seat, v]
                 result[inside, seat, v] = gradient[inside, seat * views[inside, 0] + v] / share
-        return BatchSolution(classes, result, policy_sum, drawn)
+        leaf_sum /= weights.sum()
+        return BatchSolution(classes, result, policy_sum, drawn, leaf_sum)
+
+    def _opponents_of_columns(self, classes: Ints) -> Ints:
+        """Return the player [rows, 2] of the layout against whom each half of a row's values is."""
+        parts = [self.layouts[k].leaf_swap for k in classes.tolist()]
+        swap = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        return np.column_stack([1 - swap, swap])
 
     def ranges_at_leaves(
         self, classes: Ints, ranges: Floats, policy: Floats
@@ -225,22 +296,37 @@ class BeliefSolver:
             The first row [B + 1] of each subgame, the ranges [rows, 2 V] with mean 1, and the
             probabilities [rows] of the leaves, as if the players' views were independent.
         """
+        row_offset, inputs, mass = self.masses_at_leaves(classes, ranges, policy)
+        chance = [self.layouts[k].leaf_chance for k in classes.tolist()]
+        return row_offset, inputs, np.concatenate(chance) * mass.prod(axis=1)
+
+    def masses_at_leaves(
+        self, classes: Ints, ranges: Floats, policy: Floats
+    ) -> tuple[Ints, Inputs, Floats]:
+        """Return the rows and ranges of `ranges_at_leaves`, and the mean reach [rows, 2].
+
+        The mean reach is that of the players of the subgame's layout, over their views at a leaf.
+        """
         row_offset = np.concatenate([[0], np.cumsum(self.num_leaves[classes])])
         rows = int(row_offset[-1])
         inputs = np.zeros((rows, 2 * self.game.max_views), np.float32)
         mass = np.zeros((rows, 2))
         reach = self._root_reach(classes, ranges, policy.shape[1])
         sweeps.descend(self.joined, classes, reach, policy, row_offset, inputs, mass)
-        chance = [self.layouts[k].leaf_chance for k in classes.tolist()]
-        return row_offset, inputs, np.concatenate(chance) * mass.prod(axis=1)
+        return row_offset, inputs, mass
 
     def _root_reach(self, classes: Ints, ranges: Floats, size: int) -> Floats:
-        """Return reach [B, n] with the ranges at the root sequences."""
+        """Return reach [B, n] with the ranges at the root sequences.
+
+        A view outside a range has a tiny reach, so that it has an average policy and the value of
+        a player who gets there, in place of that of uniform play.
+        """
         reach, views = np.zeros((classes.size, size)), self.game.views[classes]
         for seat in range(2):
             for v in range(self.game.max_views):
                 rows = np.flatnonzero(v < views[:, seat])
-                reach[rows, seat * views[rows, 0] + v] = ranges[rows, seat, v]
+                values = np.maximum(ranges[rows, seat, v], MIN_REACH)
+                reach[rows, seat * views[rows, 0] + v] = values
         return reach
 
 

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.game import CHANCE, TERMINAL, Game, State
 from counterplay.core.settings import NonNegative, PositiveInt, Probability, settings
 from counterplay.play.episodes import sample_index
 from counterplay.search.hidden_agent import HiddenSearchAgent, SearchRequest, repeat_search
+from counterplay.search.tree_oos import TreeOOSAgent
 
 
 class OOSInfoset:
@@ -68,6 +70,10 @@ class OOS:
     def make_agent(self, game: Game, seed: int = 0) -> HiddenSearchAgent:
         """Return the agent for a game."""
         return HiddenSearchAgent(game, self.search, self, seed)
+
+    def make_tree_agent(self, tree: TreeArena, seed: int = 0) -> TreeOOSAgent:
+        """Return the agent on a tree, whose simulations are compiled."""
+        return TreeOOSAgent(tree, self, seed)
 
     def search(self, request: SearchRequest) -> list[float]:
         """Return the average policy at a decision."""

@@ -1,4 +1,4 @@
-"""Value networks of public beliefs in NumPy, for the leaves of searches."""
+"""Values of public beliefs for the leaves of searches: networks in NumPy, and exact solutions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from counterplay.arenas.belief_subgames import BeliefGame
 from counterplay.core.arena import Ints
-from counterplay.search.belief_solver import Inputs, LeafValues
+from counterplay.search.belief_solver import BeliefSolver, Inputs, LeafValues
 
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 
@@ -63,5 +63,34 @@ class NumpyValueNetwork:
             values -= gap[:, None]
             values *= self.scale
             return values
+
+        return leaf_values
+
+
+class SolvedValues:
+    """Values of public beliefs by solving their subgames to the end of the game.
+
+    They are exact up to the error of the solver: a control for networks, and targets for small
+    games. Each call solves all of its rows.
+
+    Args:
+        game: the classes of public states.
+        iterations: of the solver.
+    """
+
+    def __init__(self, game: BeliefGame, iterations: int = 256):
+        self.solver, self.iterations = BeliefSolver(game, None), iterations
+
+    def __call__(self, classes: Ints) -> LeafValues:
+        """Return the function of the ranges [N, 2 V] of rows of these classes [N]."""
+        rng = np.random.default_rng(0)  # without effect: nothing is drawn where all is solved
+
+        def no_leaves(classes: Ints) -> LeafValues:
+            raise AssertionError("a subgame to its end has no leaves")
+
+        def leaf_values(ranges: Inputs) -> Inputs:
+            beliefs = ranges.reshape(len(ranges), 2, -1).astype(np.float64)
+            solution = self.solver.solve(classes, beliefs, no_leaves, self.iterations, rng)
+            return solution.values.reshape(ranges.shape).astype(np.float32)
 
         return leaf_values

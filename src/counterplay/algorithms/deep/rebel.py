@@ -34,8 +34,11 @@ from counterplay.core.settings import (
     settings,
 )
 from counterplay.errors import ConfigError
+from counterplay.search.belief_search import POLICIES
 from counterplay.search.belief_solver import BeliefSolver, mix_with_uniform
 from counterplay.search.belief_tabulation import tabulate_search
+from counterplay.search.is_mcts import check_choice
+from counterplay.search.safe_search import SafeSearch
 from counterplay.search.value_network import NumpyValueNetwork
 
 MIN_CONCENTRATION, MAX_CONCENTRATION = 0.1, 3.0  # of the Dirichlet distribution of random ranges
@@ -80,7 +83,8 @@ class ReBeL(NetworkAlgorithm):
     subgames share their input.
 
     The policy is that of the searching agent, tabulated: the mean of `num_policies` policies, each
-    with its own random iterations. Fewer of them are more exploitable than the agent.
+    with its own random iterations, of which few are more exploitable than the agent; or with policy
+    "average" the one policy of safe searches.
     """
 
     hidden_sizes: HiddenSizes = (128, 128)
@@ -97,9 +101,13 @@ class ReBeL(NetworkAlgorithm):
     learning_rate: Positive = 5e-3
     decay_iterations: Positive = 200.0  # the rate falls as 1 / sqrt(1 + t / decay_iterations)
     smoothing: Positive = 0.01  # of the moving average of weights, per gradient step
-    num_policies: PositiveInt = 16  # for the tabulated policy
+    policy: str = "drawn"  # "average": of safe searches, see `BeliefSearch`
+    num_policies: PositiveInt = 16  # for the tabulated policy, if drawn
     default_iterations: ClassVar[int] = 2000
     monitored_paths: ClassVar[tuple[str, ...]] = ("state.network", "state.smooth")
+
+    def __post_init__(self) -> None:
+        check_choice("rebel", "policy", self.policy, POLICIES)
 
     def init(self, tree: TreeArena, seed: int = 0) -> JaxMemory:
         """Return the memory before the first iteration."""
@@ -140,6 +148,8 @@ class ReBeL(NetworkAlgorithm):
         rng = rng_from_key(memory.key)
         network = self.value_network(tree, memory)
         solver = find_solver(belief_game(tree), self.depth, self.end_size)
+        if self.policy == "average":
+            return {"search": SafeSearch(solver, network, self.search_iterations).policy()}
         policy = tabulate_search(solver, network, self.search_iterations, self.num_policies, rng)
         return {"search": policy}
 

@@ -78,11 +78,15 @@ def _select(tree, first, last, constant, rng, slots, scale):
     width = scale[1] - scale[0]
     factor = 1.0 / width if width > 0.0 else 0.0
     best, child, ties = -np.inf, first, 0
+    last_count, log_count = 1.0, 0.0
     for c in range(first, last):
         s = tree.slot[c]
         visits = slots[s, 0]
         mean = (slots[s, 1] / visits - scale[0]) * factor
-        score = mean + constant * np.sqrt(np.log(slots[s, 2]) / visits)
+        if slots[s, 2] != last_count:  # most siblings were available equally often
+            last_count = slots[s, 2]
+            log_count = np.log(last_count)
+        score = mean + constant * np.sqrt(log_count / visits)
         if score > best:
             best, child, ties = score, c, 1
         elif score == best:
