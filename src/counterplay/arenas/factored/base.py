@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from counterplay.arenas.sequence_base import SequenceArenaBase
 from counterplay.arenas.tree.size_estimate import available_memory, format_count, format_gib
-from counterplay.core.arena import Floats, Ints, SequenceTrees
+from counterplay.core.arena import Floats, SequenceTrees
 from counterplay.core.game import Game
-from counterplay.errors import ConfigError, RunError
+from counterplay.errors import RunError
 from counterplay.kernels.runtime.threads import num_threads
 from counterplay.registry import get_spec
 
@@ -27,7 +28,7 @@ MIN_LEVEL_INFOSETS_FOR_THREADS = 50_000  # smaller levels use one thread
 RELATIVE_TIE_TOLERANCE = 16.0 * np.finfo(np.float64).eps  # relative to the largest utility, 1
 
 
-class FactoredArena:
+class FactoredArena(SequenceArenaBase):
     """A two-player zero-sum arena that computes exact gradients without storing histories.
 
     Subclasses implement `gradient`, `infoset_key`, `action_names`, `find_infoset`, `observations`
@@ -40,9 +41,7 @@ class FactoredArena:
     """
 
     capabilities: ClassVar[tuple[str, ...]] = ("sequences", "episodes")
-    has_perfect_recall: ClassVar[bool] = True
     has_canonical_numbering: ClassVar[bool] = True  # policy files need no infoset keys
-    num_players: ClassVar[int] = 2
     utility_scale: ClassVar[float] = 1.0  # of games in which a win is worth 1 and a loss -1
 
     def __init__(self, game: Game, form: SequenceTrees, first_of_level: Sequence[Sequence[int]]):
@@ -50,26 +49,6 @@ class FactoredArena:
         self.spec = get_spec(game)
         for array in form:
             array.flags.writeable = False
-
-    @property
-    def offset(self) -> Ints:
-        return self.form.offset
-
-    @property
-    def num_infosets(self) -> int:
-        return self.form.parent.size
-
-    @property
-    def num_sequences(self) -> int:
-        return int(self.form.offset[-1])
-
-    @cached_property
-    def num_actions(self) -> Ints:
-        return np.diff(self.form.offset).astype(np.int8)
-
-    @cached_property
-    def infoset_player(self) -> Ints:
-        return np.repeat(np.arange(2, dtype=np.int8), np.diff(self.form.player_infoset))
 
     @cached_property
     def value_tolerance(self) -> Floats:
@@ -106,9 +85,6 @@ class FactoredArena:
     def gradient(self, player: int, reach: Floats, cf_value: Floats) -> None:
         raise NotImplementedError
 
-    def infoset_key(self, infoset: int) -> str:
-        raise NotImplementedError
-
     def action_names(self, infoset: int) -> tuple[str, ...]:
         raise NotImplementedError
 
@@ -122,11 +98,6 @@ class FactoredArena:
     def legal_mask(self, first: int, last: int) -> NDArray[np.bool_]:
         """Return the legal actions [N, A] at these infosets, by the action numbers of the rules."""
         raise NotImplementedError
-
-    def unknown_infoset_error(self, key: str) -> ConfigError:
-        """Return the error that `find_infoset` raises for an unknown key."""
-        example = self.infoset_key(self.num_infosets // 2)
-        return ConfigError(f"{self.spec} has no infoset {key!r} (such as {example!r})")
 
     @property
     def num_bytes(self) -> int:

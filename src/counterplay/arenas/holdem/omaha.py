@@ -20,6 +20,7 @@ from counterplay.arenas.holdem.array_layout import leaf_payoffs
 from counterplay.arenas.holdem.betting import FOLD, BettingTree, build_betting_tree
 from counterplay.arenas.holdem.spot import BetSizes, Spot
 from counterplay.arenas.preflop.deck import FULL_DECK
+from counterplay.arenas.sequence_base import SequenceArenaBase
 from counterplay.arenas.tree.size_estimate import available_memory, format_gib
 from counterplay.core.arena import Floats, Ints, SequenceTrees
 from counterplay.core.cards import NUM_CARDS, RANKS, cards_name, parse_cards
@@ -172,7 +173,7 @@ class OmahaSpot:
         return omaha_hands()[live], weights[live]
 
 
-class OmahaArena:
+class OmahaArena(SequenceArenaBase):
     """A spot of Omaha for algorithms on sequences; infosets are (node, hand).
 
     Example:
@@ -183,9 +184,7 @@ class OmahaArena:
     """
 
     capabilities: ClassVar[tuple[str, ...]] = ("sequences",)
-    has_perfect_recall: ClassVar[bool] = True
     max_threads: ClassVar[int] = 1  # of the sweeps; products of matrices have their own
-    num_players: ClassVar[int] = 2
 
     def __init__(self, spot: OmahaSpot, precision: str = "float32"):
         """Compare all pairs of hands.
@@ -279,26 +278,6 @@ class OmahaArena:
         return self.node_sequence[node] + action + width * np.arange(len(self.hands[kind]))
 
     @property
-    def offset(self) -> Ints:
-        return self.form.offset
-
-    @property
-    def num_infosets(self) -> int:
-        return self.form.parent.size
-
-    @property
-    def num_sequences(self) -> int:
-        return int(self.form.offset[-1])
-
-    @cached_property
-    def num_actions(self) -> Ints:
-        return np.diff(self.form.offset).astype(np.int8)
-
-    @cached_property
-    def infoset_player(self) -> Ints:
-        return np.repeat(np.arange(2, dtype=np.int8), np.diff(self.form.player_infoset))
-
-    @property
     def utility_scale(self) -> float:
         """The pot and a stack: the most that can be won."""
         return float(self.spot.pot + self.spot.hold_em.stack)
@@ -357,17 +336,6 @@ class OmahaArena:
 
     def action_names(self, infoset: int) -> tuple[str, ...]:
         return self.spot.betting.nodes[self.node_of_infoset(infoset)[0]].actions
-
-    @cached_property
-    def _infoset_by_key(self) -> dict[str, int]:
-        return {self.infoset_key(i): i for i in range(self.num_infosets)}
-
-    def find_infoset(self, key: str, player: int | None = None) -> int:
-        infoset = self._infoset_by_key.get(key)
-        if infoset is None or player not in (None, int(self.infoset_player[infoset])):
-            example = self.infoset_key(self.num_infosets // 2)
-            raise ConfigError(f"{self.spec} has no infoset {key!r} (such as {example!r})")
-        return infoset
 
     def find_node(self, history: str) -> int:
         """Return the decision after a history such as "check,bet 100".

@@ -15,6 +15,7 @@ import numpy as np
 from counterplay.arenas.preflop.betting import build_preflop_tree
 from counterplay.arenas.preflop.deals import build_deals
 from counterplay.arenas.preflop.game import PreflopGame
+from counterplay.arenas.sequence_base import SequenceArenaBase
 from counterplay.core.arena import Floats, Ints, SequenceTrees
 from counterplay.errors import ConfigError
 from counterplay.kernels.holdem import preflop_walk
@@ -22,7 +23,7 @@ from counterplay.kernels.holdem import preflop_walk
 RELATIVE_TIE_TOLERANCE = 16.0 * np.finfo(np.float64).eps  # relative to the largest utility
 
 
-class PreflopArena:
+class PreflopArena(SequenceArenaBase):
     """A preflop game for algorithms on sequences; players are seats.
 
     Infosets are sorted by seat, then by the number of the seat's earlier decisions, then by node
@@ -37,7 +38,6 @@ class PreflopArena:
     """
 
     capabilities: ClassVar[tuple[str, ...]] = ("sequences",)
-    has_perfect_recall: ClassVar[bool] = True
     max_threads: ClassVar[int] = 1  # of the sweeps over sequences, which are short
 
     def __init__(self, game: PreflopGame, realised_factors: Floats | None = None):
@@ -128,27 +128,6 @@ class PreflopArena:
         )
 
     @property
-    def offset(self) -> Ints:
-        return self.form.offset
-
-    @property
-    def num_infosets(self) -> int:
-        return self.form.parent.size
-
-    @property
-    def num_sequences(self) -> int:
-        return int(self.form.offset[-1])
-
-    @cached_property
-    def num_actions(self) -> Ints:
-        return np.diff(self.form.offset).astype(np.int8)
-
-    @cached_property
-    def infoset_player(self) -> Ints:
-        players = np.arange(self.num_players, dtype=np.int8)
-        return np.repeat(players, np.diff(self.form.player_infoset))
-
-    @property
     def utility_scale(self) -> float:
         """The largest stack, or the sum of all payouts: the most that can be won or lost."""
         game = self.preflop_game
@@ -199,14 +178,3 @@ class PreflopArena:
 
     def action_names(self, infoset: int) -> tuple[str, ...]:
         return self.tree.nodes[self.node_of_infoset(infoset)[0]].actions
-
-    @cached_property
-    def _infoset_by_key(self) -> dict[str, int]:
-        return {self.infoset_key(i): i for i in range(self.num_infosets)}
-
-    def find_infoset(self, key: str, player: int | None = None) -> int:
-        infoset = self._infoset_by_key.get(key)
-        if infoset is None or player not in (None, int(self.infoset_player[infoset])):
-            example = self.infoset_key(self.num_infosets // 2)
-            raise ConfigError(f"{self.spec} has no infoset {key!r} (such as {example!r})")
-        return infoset

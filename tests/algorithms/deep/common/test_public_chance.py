@@ -25,24 +25,13 @@ from counterplay.arenas.holdem.public_chance import new_tables
 from counterplay.games.poker_encoding import EncodedPoker
 from counterplay.kernels.holdem import street_walk
 from tests.algorithms import contract
+from tests.algorithms.deep.public_chance import GAME, TINY, one_feature_per_row
 
-GAME = (
-    "custom_holdem(num_ranks=5,num_suits=3,board_cards=(0,3),blinds=(1,2),stacks=(40,40),"
-    "betting=limit,sizes='2,2',max_bets=(2,2))"
-)
 ONE_CARD_GAME = (
     "poker(blinds=(1,1),stacks=(9,9),opens=(0,0),raises=(2,2),raise_caps=(1,1),ranks=3,hole=1,"
     "board=(0,1))"
 )
-SETTINGS = {
-    "hidden_sizes": (8,),
-    "num_boards": 12,
-    "trunk_boards": 12,
-    "trunk_iterations": 3,
-    "train_steps": 4,
-    "batch_size": 32,
-    "average_train_steps": 60,
-}
+SETTINGS = TINY | {"average_train_steps": 60}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +52,7 @@ def after_5(arena, tiny):
 def test_with_a_feature_per_row_the_average_network_is_the_average(monkeypatch):
     """Then nothing is approximated but the end of the training."""
     arena = HoldemGameArena(cp.load_game(contract.SMALL_HOLDEM))
-    monkeypatch.setattr(module, "row_features", _one_feature_per_row)
+    monkeypatch.setattr(module, "row_features", one_feature_per_row)
     algorithm = cp.load_algorithm(
         "public_chance_deep_cfr",
         **(SETTINGS | {"train_steps": 0, "average_train_steps": 1500, "num_boards": 99}),
@@ -74,10 +63,6 @@ def test_with_a_feature_per_row_the_average_network_is_the_average(monkeypatch):
     average, network = (cp.judge(arena, policies[name]) for name in ("average", "network"))
     np.testing.assert_allclose(network.values, average.values, atol=0.01)
     np.testing.assert_allclose(network.best_values, average.best_values, atol=0.03)
-
-
-def _one_feature_per_row(arena, rows, has_strength):
-    return np.eye(rows.num_rows, dtype=np.float32)
 
 
 def test_the_average_network_learns_from_the_table_what_few_visits_leave_out(arena, tiny):

@@ -15,22 +15,10 @@ from counterplay.algorithms.deep.common import public_chance as module
 from counterplay.arenas.holdem.betting import FOLD
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from tests.algorithms import contract
+from tests.algorithms.deep.public_chance import GAME, TINY, one_feature_per_row
 from tests.algorithms.test_algorithms import memories_equal
 
-GAME = (
-    "custom_holdem(num_ranks=5,num_suits=3,board_cards=(0,3),blinds=(1,2),stacks=(40,40),"
-    "betting=limit,sizes='2,2',max_bets=(2,2))"
-)
 TENFOLD = GAME.replace("(1,2)", "(10,20)").replace("(40,40)", "(400,400)").replace("2,2'", "20,20'")
-TINY = {
-    "hidden_sizes": (8,),
-    "num_boards": 12,
-    "trunk_boards": 12,
-    "trunk_iterations": 3,
-    "train_steps": 4,
-    "batch_size": 32,
-    "average_train_steps": 4,
-}
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +98,7 @@ def _opponent_reach(arena, policy, number, board, opponent):
 def test_with_exact_features_an_iteration_is_a_step_of_mirror_descent(monkeypatch):
     """One feature per row makes the ridge regression exact."""
     arena = HoldemGameArena(cp.load_game(contract.SMALL_HOLDEM), "float64")
-    monkeypatch.setattr(module, "row_features", _one_feature_per_row)
+    monkeypatch.setattr(module, "row_features", one_feature_per_row)
     settings = TINY | {"num_boards": 99, "ridge": 1e-4, "train_steps": 0, "max_logit": 1e6}
     algorithm = cp.load_algorithm("public_chance_mmd", temperature=2.0, **settings)
     workspace = algorithm.workspace(arena)
@@ -139,10 +127,6 @@ def test_with_exact_features_an_iteration_is_a_step_of_mirror_descent(monkeypatc
         expected = (before[lines] + step_size * advantage) / (1.0 + step_size * regularisation)
         scale = np.abs(expected).max()
         np.testing.assert_allclose(after[lines], expected, atol=0.01 * scale)
-
-
-def _one_feature_per_row(arena, rows, has_strength):
-    return np.eye(rows.num_rows, dtype=np.float32)
 
 
 def _second_round_outputs(workspace, memory):

@@ -18,22 +18,9 @@ from counterplay.core.cards import cards_name
 from counterplay.experiment import resume, run
 from counterplay.registry import get_spec
 from tests.algorithms import contract
+from tests.algorithms.deep.public_chance import GAME, TINY, one_feature_per_row
 from tests.algorithms.test_algorithms import memories_equal
 from tests.experiment.conftest import config, load_final_state, load_untimed_records
-
-GAME = (
-    "custom_holdem(num_ranks=5,num_suits=3,board_cards=(0,3),blinds=(1,2),stacks=(40,40),"
-    "betting=limit,sizes='2,2',max_bets=(2,2))"
-)
-TINY = {
-    "hidden_sizes": (8,),
-    "num_boards": 12,
-    "trunk_boards": 12,
-    "trunk_iterations": 3,
-    "train_steps": 4,
-    "batch_size": 32,
-    "average_train_steps": 4,
-}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +41,7 @@ def after_3(arena, tiny):
 def test_with_exact_features_and_all_boards_it_is_dcfr(monkeypatch):
     """One feature per row makes the ridge regression exact: then the iterates are those of DCFR."""
     arena = HoldemGameArena(cp.load_game(contract.SMALL_HOLDEM), "float64")
-    monkeypatch.setattr(module, "row_features", _one_feature_per_row)
+    monkeypatch.setattr(module, "row_features", one_feature_per_row)
     monkeypatch.setattr(module.PublicChanceSampler, "match_regrets", _match_with_uniform_rest)
     settings = TINY | {"num_boards": 99, "ridge": 1e-4, "train_steps": 0}
     algorithm = cp.load_algorithm("public_chance_deep_cfr", **settings)
@@ -63,10 +50,6 @@ def test_with_exact_features_and_all_boards_it_is_dcfr(monkeypatch):
     judged = cp.judge(arena, algorithm.policies(arena, memory)["average"])
     np.testing.assert_allclose(judged.values, cp.judge(arena, expected.policy).values, atol=1e-3)
     assert judged.exploitability == pytest.approx(expected.exploitability, rel=0.02)
-
-
-def _one_feature_per_row(arena, rows, has_strength):
-    return np.eye(rows.num_rows, dtype=np.float32)
 
 
 def _match_with_uniform_rest(sampler, regret, lines):
