@@ -423,11 +423,10 @@ def test_the_rate_of_reinforce_falls_over_its_default_iterations():
     assert float(schedule(algorithm.default_iterations)) == 0.0
 
 
-@pytest.mark.slow
 @pytest.mark.large
 def test_limited_steps_do_not_end_at_wrong_pure_policies():
     """Without the limit of a step, seed 0 of Goofspiel with 3 cards ends at .25."""
     tree = game_tree("goofspiel(num_cards=3)")
     algorithm = cp.algorithms.PPO(max_update_rms=0.5)
     result = cp.solve(tree, algorithm, iterations=4_000, seed=0)
-    assert result.exploitability < 0.1
+    assert result.exploitability < 0.05
