@@ -173,11 +173,18 @@ def new_memory(arena: SequenceArena, num_averages: int = 1) -> RegretMemory:
 
 
 def _multiply_groups(form: SweepForm, policy: Floats, reach: Floats) -> None:
-    """`sweeps.multiply_groups` without a kernel, which takes longer to compile for a first call."""
+    """`sweeps.multiply_groups` without a kernel, which takes longer to compile for a first call.
+
+    On arenas without levels a group can contain parents of its infosets: it is multiplied again
+    until their reach does not change any more.
+    """
     for first, last, size in form.group.tolist():
-        start, above = form.group_start[first:last], reach[form.group_parent[first:last]]
-        for k in range(size):
-            reach[start + k] = above * policy[start + k]
+        start, parent = form.group_start[first:last], form.group_parent[first:last]
+        above = np.full(start.size, np.nan)
+        while (above != reach[parent]).any():
+            above = reach[parent]
+            for k in range(size):
+                reach[start + k] = above * policy[start + k]
 
 
 def iterate(

@@ -37,7 +37,7 @@ from counterplay.algorithms.deep.common.episodes import (
     stratify_draws,
 )
 from counterplay.algorithms.deep.common.graph import Graph
-from counterplay.algorithms.deep.common.jax_algorithm import persistent_jit
+from counterplay.algorithms.deep.common.jax_algorithm import persistent_jit, split_key
 from counterplay.algorithms.deep.common.networks import (
     Net,
     centre_over_legal,
@@ -236,12 +236,12 @@ class DeepHedge(JaxAlgorithmOnTreeOrRules, AverageConfig):
     def iterate_on_rules(
         self, env: BatchedEnv, t: int, state: DeepHedgeState, key: jax.Array
     ) -> tuple[DeepHedgeState, int]:
-        average_key, *player_keys = jax.random.split(key, 1 + env.num_players)
+        average_key, *player_keys = split_key(key, 1 + env.num_players)
         state = _jit_add_to_averages()(self, empty_graph(env), t, state, average_key)
         scale = estimate_utility_scale(env.random_episode_utilities)
         nodes_touched = 0
         for player, player_key in enumerate(player_keys):
-            play_key, learn_key = jax.random.split(player_key)
+            play_key, learn_key = split_key(player_key, 2)
             act = partial(_jit_act(), self, player, params_by_player(state.strategy, player))
             rollouts, count = play_episodes(env, act, rng_from_key(play_key), self.num_episodes)
             state = _jit_update_player()(self, scale, t, player, state, rollouts, learn_key)

@@ -22,7 +22,7 @@ from counterplay.algorithms.deep.common.episodes import (
     sample_episodes,
 )
 from counterplay.algorithms.deep.common.graph import Graph, host_array
-from counterplay.algorithms.deep.common.jax_algorithm import persistent_jit
+from counterplay.algorithms.deep.common.jax_algorithm import persistent_jit, split_key
 from counterplay.algorithms.deep.common.networks import Net, apply_net, softmax
 from counterplay.algorithms.deep.common.ppo_response import PPOResponse, PPOState
 from counterplay.algorithms.deep.common.rollouts import (
@@ -207,7 +207,7 @@ class League(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
     def iterate_on_rules(
         self, env: BatchedEnv, t: int, state: LeagueState, key: jax.Array
     ) -> tuple[LeagueState, int]:
-        *role_keys, average_key = jax.random.split(key, NUM_ROLES + 1)
+        *role_keys, average_key = split_key(key, NUM_ROLES + 1)
         units = env.largest_utility, estimate_utility_scale(env.random_episode_utilities)
         opponents = _jit_opponents()(self, empty_graph(env), units, state.pool)
         current, pool_members = state.agents[0].policy.params, state.pool.members
@@ -215,7 +215,7 @@ class League(ScheduleConfig, JaxAlgorithmOnTreeOrRules, AverageConfig):
         seat = np.arange(num_episodes) % env.num_players
         agents, results, nodes_touched = [], [], 0
         for role, (learner, time) in enumerate(self.learners_at(t)):
-            play_key, learn_key = jax.random.split(role_keys[role])
+            play_key, learn_key = split_key(role_keys[role], 2)
             rng = rng_from_key(play_key)
             opponent = draw_opponents(np.asarray(opponents[role])[seat], rng)
 

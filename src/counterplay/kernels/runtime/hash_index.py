@@ -49,6 +49,48 @@ def assign_indices(a, b, c, count, table, keys, numbers):
 
 
 @no_alloc_kernel
+def hash_row(words, n):
+    """Return 64 bits for row n of `words` [N, W]."""
+    bits = uint64(0)
+    for w in range(words.shape[1]):
+        bits = (bits ^ uint64(words[n, w])) * uint64(0x9E3779B97F4A7C15)
+        bits ^= bits >> uint64(32)
+    return mix(bits)
+
+
+@no_alloc_kernel
+def is_equal_row(words, n, others, k):
+    """Return whether row n of `words` [N, W] equals row k of `others` [K, W]."""
+    w = 0
+    while w < words.shape[1] and words[n, w] == others[k, w]:
+        w += 1
+    return w == words.shape[1]
+
+
+@no_alloc_kernel
+def index_rows(words, count, table, known, index):
+    """Set `index` [N] to that of each row of `words` [N, W] among the distinct rows so far.
+
+    `known` [K, W] holds the first `count` distinct rows, and `table` [power of two above K] their
+    indices by hash. New rows are added until K are known; rows that do not fit get the index -1.
+    Returns the number of known rows, or K + 1 if there are more.
+    """
+    mask, is_full = table.size - 1, False
+    for n in range(words.shape[0]):
+        slot = int(hash_row(words, n) >> uint64(1)) & mask
+        while table[slot] >= 0 and not is_equal_row(words, n, known, table[slot]):
+            slot = (slot + 1) & mask
+        if table[slot] < 0 and count < known.shape[0]:
+            table[slot] = count
+            for w in range(words.shape[1]):
+                known[count, w] = words[n, w]
+            count += 1
+        index[n] = table[slot]
+        is_full = is_full or table[slot] < 0
+    return known.shape[0] + 1 if is_full else count
+
+
+@no_alloc_kernel
 def group_rows(words, table, first, group):
     """Set `group` [N] to the index of each row of `words` [N, W] among the distinct rows.
 
@@ -57,17 +99,9 @@ def group_rows(words, table, first, group):
     """
     mask, count = table.size - 1, 0
     for n in range(words.shape[0]):
-        bits = uint64(0)
-        for w in range(words.shape[1]):
-            bits = (bits ^ uint64(words[n, w])) * uint64(0x9E3779B97F4A7C15)
-            bits ^= bits >> uint64(32)
-        slot = int(mix(bits) >> uint64(1)) & mask
+        slot = int(hash_row(words, n) >> uint64(1)) & mask
         while table[slot] >= 0:
-            k = first[table[slot]]
-            w = 0
-            while w < words.shape[1] and words[k, w] == words[n, w]:
-                w += 1
-            if w == words.shape[1]:
+            if is_equal_row(words, n, words, first[table[slot]]):
                 break
             slot = (slot + 1) & mask
         if table[slot] < 0:

@@ -34,6 +34,8 @@ def test_codes_tell_infosets_apart(leduc):
     known = {}
     for place, (number, at) in enumerate(zip(picked.tolist(), first.tolist(), strict=True)):
         assert known.setdefault(number, place) == at
+    clashing = np.uint32([[5, 7], [5 + 2**20, 7 + 2**20], [5, 7], [1, 1], [5 + 2**20, 7 + 2**20]])
+    assert np.asarray(replay.group_equal_hashes(clashing)).tolist() == [0, 1, 0, 3, 1]
 
 
 def test_a_ring_on_rules_knows_what_followed():
@@ -66,11 +68,22 @@ def test_a_ring_on_rules_knows_what_followed():
             follower = after[player, slot]
             view = b"" if follower == replay.NO_NEXT_DECISION else rows[follower].tobytes()
             assert (view, payoff[player, slot]) in wanted[player][rows[slot].tobytes()]
-    there = replay.next_decision_graph(state.replay_buffer, jnp.asarray(after[:, :8].reshape(-1)))
-    assert there.first_infoset == (0, 8, 16)
-    expected = np.where(after[:, :8, None] >= 0, place.observation[[[0], [1]], after[:, :8]], 0.0)
-    found = np.where(after[:, :8, None] >= 0, there.observation.reshape(2, 8, -1), 0.0)
-    assert np.array_equal(found, expected)
+    weights = np.random.default_rng(1).normal(size=rules.num_features).astype(np.float32)
+    expected = np.where(after >= 0, place.observation[[[0], [1]], after] @ weights, 0.0)
+
+    @partial(jax.jit, static_argnums=1)
+    def next_values(slots, repeats):
+        slots = jnp.tile(slots.reshape(2, 25), (1, repeats)).reshape(-1)
+        evaluate = lambda graph: graph.observation @ weights  # noqa: E731
+        return replay.next_decision_values(state.replay_buffer, slots, evaluate).reshape(2, -1)
+
+    for repeats in (1, 12):  # fewer rows than are grouped, and more
+        found = np.asarray(next_values(jnp.asarray(after), repeats))[:, -25:]
+        assert np.allclose(np.where(after >= 0, found, 0.0), expected, atol=1e-5)
+    slots = np.tile(np.arange(25), (2, 1))
+    assert len(np.unique(place.hash_bits[0], axis=0)) > 3 * 25 // 4  # too many to be grouped
+    found = np.asarray(next_values(jnp.asarray(slots), 3))[:, :25]
+    assert np.allclose(found, place.observation @ weights, atol=1e-5)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -423,10 +423,14 @@ def test_the_rate_of_reinforce_falls_over_its_default_iterations():
     assert float(schedule(algorithm.default_iterations)) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_limited_steps_do_not_end_at_wrong_pure_policies():
-    """Without the limit of a step, seed 0 of Goofspiel with 3 cards ends at .25."""
+    """Without the limit of a step, seed 0 of Goofspiel with 3 cards ends at .25.
+
+    Rounding, which differs by processor, moves the result as another seed does: from 0 to .064.
+    """
     tree = game_tree("goofspiel(num_cards=3)")
     algorithm = cp.algorithms.PPO(max_update_rms=0.5)
     result = cp.solve(tree, algorithm, iterations=4_000, seed=0)
-    assert result.exploitability < 0.05
+    assert result.exploitability < 0.1

@@ -238,3 +238,34 @@ def test_refusals_of_what_only_a_tree_has(kuhn):
         init("dream", critic_buffer_size=10**12).init(rules)
     with pytest.raises(cp.ConfigError, match="reservoir_size is for rules"):
         init("vr_deep_dcfr_plus").init(kuhn)
+
+
+def sampled(config):
+    """Return a sampler after some traversals of Kuhn poker."""
+    rules = env_from_arena(cp.RulesArena(cp.games.KuhnPoker()))
+    sampler = RulesSampler(config, rules)
+    nets = new_nets(np.random.default_rng(0), 2, (rules.num_features, 8, 2))
+    for n in range(3):
+        sampler.collect_external(nets, 0, 1.0, jax.random.PRNGKey(n))
+    return sampler
+
+
+def test_samples_refer_to_their_distinct_infosets():
+    sampler = sampled(cp.algorithms.SDCFR(num_traversals=40, reservoir_size=100))
+    samples, data = sampler.arrays.regret_samples[0], sampler.regret_data(0)
+    assert data.group_by_infoset and data.num_filled == 100 < int(samples.num_seen[0])
+    assert int(samples.infosets.num_known[0]) == 6  # the first player has six infosets
+    rows = np.asarray(data.graph.observation)
+    assert len(rows) >= 6 and len(np.unique(rows[:6], axis=0)) == 6
+    assert (rows[data.infoset] == samples.observation).all()
+    assert (np.asarray(data.graph.legal)[data.infoset] == samples.legal).all()
+
+
+def test_many_distinct_infosets_are_fitted_one_by_one():
+    config = cp.algorithms.SDCFR(num_traversals=40, reservoir_size=100, batch_size=5)
+    sampler = sampled(config)
+    samples, data = sampler.arrays.regret_samples[0], sampler.regret_data(0)
+    assert not samples.infosets.is_complete
+    assert set(samples.infoset) >= {-1, 0, 1, 2, 3, 4}
+    assert not data.group_by_infoset
+    assert (np.asarray(data.graph.observation) == samples.observation).all()

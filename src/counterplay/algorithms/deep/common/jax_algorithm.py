@@ -203,6 +203,30 @@ def wait_for(result: R) -> R:
     return finished
 
 
+def split_key(key: Any, count: int) -> list[Any]:
+    """Return the keys of `jax.random.split` on the host.
+
+    For iterations that the host drives: one compiled call, where unpacking the array of keys takes
+    a call for each.
+    """
+    return list(np.asarray(_split_key(key, count)))
+
+
+@lazy_jit(static_argnums=1)
+def _split_key(key: jax.Array, count: int) -> jax.Array:
+    return jax.random.split(key, count)
+
+
+def fold_in(key: Any, number: int) -> Any:
+    """Return the key of `jax.random.fold_in` on the host."""
+    return np.asarray(_fold_in(key, number))
+
+
+@lazy_jit()
+def _fold_in(key: jax.Array, number: jax.Array) -> jax.Array:
+    return jax.random.fold_in(key, number)
+
+
 @lazy_jit(static_argnums=0)
 def _tabulate_in_order(algorithm: JaxAlgorithm, graph: Graph, state: Any) -> dict[str, jax.Array]:
     """Return the tables with numbered names, because JAX sorts dictionaries by their keys."""

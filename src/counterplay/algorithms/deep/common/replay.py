@@ -25,7 +25,10 @@ from counterplay.algorithms.deep.common.rollouts import RolloutBatch, graph_from
 from counterplay.core.arena import Ints
 from counterplay.errors import ConfigError
 
+MIN_GROUPED_ROWS = 64  # fewer rows are evaluated one by one
+ROWS_PER_NEXT_INFOSET = 4  # a minibatch rarely has more distinct next infosets than rows / this
 MAX_BUFFER_BYTES = 8 * 2**30  # of one buffer
+HASH_SLOTS_PER_ROW = 16  # of a hash table for the rows of a minibatch
 NO_NEXT_DECISION = -1  # the slot after a player's last decision of an episode
 
 SampleFunction = Callable[[ReplayBuffer, jax.Array, int], Any]
@@ -208,7 +211,7 @@ class ObservationLayout:
             buffer, keys
         )
         first = each * jnp.arange(players)[:, None]
-        infoset = jax.vmap(group_equal_hashes)(infosets.hash_bits) + first
+        infoset = group_equal_infosets(infosets.hash_bits) + first
         flat = tuple(array.reshape(players * each, *array.shape[2:]) for array in rest)
         return Minibatch(graph_from_infosets(infosets), infoset.reshape(-1), flat)
 
@@ -338,16 +341,42 @@ def sample_recent_minibatch(
     return buffer_layout(graph).minibatch(graph, buffer, key, batch_size, sample_recent)
 
 
-def next_decision_graph(replay_buffer: ReplayBuffer, next_slot: jax.Array) -> Graph:
-    """Return a graph with one row for each slot [P * R] of the players' rings on rules.
+def next_decision_values(
+    replay_buffer: ReplayBuffer, next_slot: jax.Array, evaluate: Callable[[Graph], jax.Array]
+) -> jax.Array:
+    """Return the values [P * R] of decisions in slots [P * R] of the players' rings on rules.
 
-    The rows of the slot `NO_NEXT_DECISION` are arbitrary.
+    Those of the slot `NO_NEXT_DECISION` are arbitrary. Equal infosets are evaluated once if they
+    are few.
+
+    Args:
+        replay_buffer: the rings.
+        next_slot: the slots, in equal parts for each player.
+        evaluate: returns the values [I] of the infosets of a graph.
     """
     players = jnp.arange(replay_buffer.num_seen.shape[0])[:, None]
     slot = jnp.maximum(next_slot.reshape(players.size, -1), 0)
-    return graph_from_infosets(
-        jax.tree.map(lambda array: jnp.asarray(array)[players, slot], replay_buffer.items[0])
-    )
+    infosets = jax.tree.map(jnp.asarray, replay_buffer.items[0])
+    num_rows = slot.shape[1]
+
+    def run(slot: jax.Array) -> jax.Array:
+        rows = jax.tree.map(lambda array: array[players, slot], infosets)
+        return evaluate(graph_from_infosets(rows)).reshape(slot.shape)
+
+    few = num_rows // ROWS_PER_NEXT_INFOSET
+    if num_rows < MIN_GROUPED_ROWS:
+        return run(slot).reshape(-1)
+    first = group_equal_infosets(infosets.hash_bits[players, slot])
+    is_first = first == jnp.arange(num_rows)
+
+    def run_distinct() -> jax.Array:
+        chosen = [jnp.nonzero(mask, size=few, fill_value=0)[0] for mask in is_first]
+        values = run(jnp.take_along_axis(slot, jnp.stack(chosen), axis=1))
+        rank = jnp.cumsum(is_first, axis=1) - 1
+        return jnp.take_along_axis(values, jnp.take_along_axis(rank, first, axis=1), axis=1)
+
+    fits = is_first.sum(axis=1).max() <= few
+    return jax.lax.cond(fits, run_distinct, lambda: run(slot)).reshape(-1)
 
 
 def graph_from_infosets(infosets: ObservedInfoset) -> Graph:
@@ -376,8 +405,36 @@ def hash_infosets(observation: jax.Array, legal: jax.Array) -> jax.Array:
     return jnp.stack([scramble(bits ^ salt).sum(1, dtype=jnp.uint32) for salt in salts], axis=1)
 
 
+def group_equal_infosets(hash_bits: jax.Array) -> jax.Array:
+    """Return for each of R hashes of every player [P, R, 2] the index of the first equal one."""
+    return jnp.stack([group_equal_hashes(own_bits) for own_bits in hash_bits])
+
+
 def group_equal_hashes(hash_bits: jax.Array) -> jax.Array:
-    """Return for each of R hashes [R, 2] the index of the first equal one."""
+    """Return for each of R hashes [R, 2] the index of the first equal one.
+
+    Two hash tables find it, or sorting if different hashes share their slots in both. A sort of
+    2,048 hashes takes a few times as long as the tables.
+    """
+    index = jnp.arange(len(hash_bits), dtype=jnp.int32)
+    table_size = 1 << (HASH_SLOTS_PER_ROW * len(hash_bits)).bit_length()
+    first, is_found = index, jnp.zeros(index.shape, bool)
+    for bits in hash_bits.T:
+        slot = (bits % np.uint32(table_size)).astype(jnp.int32)
+        table = jnp.full(table_size, len(index), jnp.int32)
+        table = table.at[jnp.where(is_found, table_size, slot)].min(index, mode="drop")
+        candidate = jnp.where(is_found, first, table[slot])
+        is_equal = (hash_bits[candidate] == hash_bits).all(-1)
+        first = jnp.where(is_found | is_equal, candidate, first)
+        is_found |= is_equal
+    found: jax.Array = jax.lax.cond(
+        is_found.all(), lambda: first, lambda: _group_by_sorting(hash_bits)
+    )
+    return found
+
+
+def _group_by_sorting(hash_bits: jax.Array) -> jax.Array:
+    """Return for each of R hashes [R, 2] the index of the first equal one, by sorting them."""
     index = jnp.arange(len(hash_bits), dtype=jnp.int32)
     high, low, order = jax.lax.sort([hash_bits[:, 0], hash_bits[:, 1], index], num_keys=2)
     is_first = jnp.append(True, (high[1:] != high[:-1]) | (low[1:] != low[:-1]))

@@ -156,7 +156,7 @@ class ReplayResponder(Responder[ReplayResponderState]):
         )
         action, payoff, next_infoset = minibatch.extra_fields
         if callable(next_values):
-            value = next_values(replay.next_decision_graph(replay_buffer, next_infoset))
+            value = replay.next_decision_values(replay_buffer, next_infoset, next_values)
             target = payoff + jnp.where(next_infoset == replay.NO_NEXT_DECISION, 0.0, value)
         else:
             target = payoff + next_values[next_infoset]

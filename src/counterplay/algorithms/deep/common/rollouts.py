@@ -14,6 +14,7 @@ the same programs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -103,12 +104,17 @@ def group_equal_rows(*parts: Any) -> tuple[Ints, Ints]:
     Rows are equal if they agree in all parts [N, ...] of floats, integers or booleans. Groups are
     in order of first occurrence.
     """
-    words = np.concatenate([_row_words(part) for part in parts], axis=1)
+    words = words_of_rows(*parts)
     num_rows = len(words)
     table = np.full(1 << (2 * num_rows).bit_length(), -1, np.int64)
     first, group = np.empty(num_rows, np.int64), np.empty(num_rows, np.int64)
     num_groups = group_rows(words, table, first, group)
     return first[:num_groups], group
+
+
+def words_of_rows(*parts: Any) -> Any:
+    """Return rows [N, ...] as unsigned integers [N, W]: those of the parts one after the other."""
+    return np.concatenate([_row_words(part) for part in parts], axis=1)
 
 
 def _row_words(part: Any) -> Any:
@@ -191,9 +197,14 @@ def graph_from_rows(
 
 def empty_graph(env: BatchedEnv) -> Graph:
     """Return the graph of a batch without decisions, which has the sizes networks need."""
-    count, players = env.num_players * MIN_ROWS_PER_PLAYER, env.num_players
-    observation = np.zeros((players, count, env.num_features), np.float32)
-    return graph_from_rows(observation, np.ones((count, env.num_actions), bool), players)
+    return _empty_graph(env.num_players, env.num_features, env.num_actions)
+
+
+@lru_cache(maxsize=8)
+def _empty_graph(num_players: int, num_features: int, num_actions: int) -> Graph:
+    count = num_players * MIN_ROWS_PER_PLAYER
+    observation = np.zeros((num_players, count, num_features), np.float32)
+    return graph_from_rows(observation, np.ones((count, num_actions), bool), num_players)
 
 
 class RolloutBatch(NamedTuple):

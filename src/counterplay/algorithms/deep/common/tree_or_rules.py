@@ -24,7 +24,13 @@ import numpy as np
 
 from counterplay.algorithms.deep.common import rollouts
 from counterplay.algorithms.deep.common.batched_env import BatchedEnv, get_env
-from counterplay.algorithms.deep.common.jax_algorithm import JaxAlgorithm, JaxMemory, lazy_jit
+from counterplay.algorithms.deep.common.jax_algorithm import (
+    JaxAlgorithm,
+    JaxMemory,
+    fold_in,
+    lazy_jit,
+    split_key,
+)
 from counterplay.algorithms.deep.common.network_policy import NetworkPolicy
 from counterplay.algorithms.deep.common.rollouts import RolloutBatch
 from counterplay.algorithms.deep.common.utility_scale import estimate_utility_scale
@@ -139,7 +145,7 @@ class JaxAlgorithmOnTreeOrRules(EncodingConfig, JaxAlgorithm):
         self, env: BatchedEnv, t: int, state: Any, key: jax.Array
     ) -> tuple[Any, int]:
         """Return the state after iteration t on rules, and the number of its decisions."""
-        play_key, learn_key = jax.random.split(key)
+        play_key, learn_key = split_key(key, 2)
         policy_fn = partial(_act_on_rows, self, env.num_players, self.actor_params(state))
         batch, count = rollouts.play_episodes(
             env, policy_fn, rollouts.rng_from_key(play_key), self.num_episodes, distinct=True
@@ -211,7 +217,7 @@ class RulesBackend:
         env, state = env_from_arena(arena, algorithm.encoding), memory.state
         touched = memory.nodes_touched
         for n in range(memory.iteration, memory.iteration + iterations):
-            key = jax.random.fold_in(memory.key, n)
+            key = fold_in(memory.key, n)
             state, count = algorithm.iterate_on_rules(env, n + 1, state, key)
             touched += count
         return JaxRulesMemory(memory.iteration + iterations, memory.key, state, touched)

@@ -28,7 +28,12 @@ from counterplay.algorithms.deep.common.best_response import (
 from counterplay.algorithms.deep.common.buffers import ReplayBuffer
 from counterplay.algorithms.deep.common.episodes import DecisionBatch, Episodes, sample_episodes
 from counterplay.algorithms.deep.common.graph import Graph, host_array
-from counterplay.algorithms.deep.common.jax_algorithm import JaxMemory, persistent_jit
+from counterplay.algorithms.deep.common.jax_algorithm import (
+    JaxMemory,
+    lazy_jit,
+    persistent_jit,
+    split_key,
+)
 from counterplay.algorithms.deep.common.networks import (
     Net,
     infoset_outputs,
@@ -235,11 +240,11 @@ class NFSPBase(ScheduleConfig, JaxAlgorithmOnTreeOrRules, Generic[ResponderState
     def iterate_on_rules(
         self, env: BatchedEnv, t: int, state: NFSPState[ResponderState], key: jax.Array
     ) -> tuple[NFSPState[ResponderState], int]:
-        play_key, *keys = jax.random.split(key, 4)
+        play_key, *keys = split_key(key, 4)
         rng, learns = rng_from_key(play_key), self.learner_mask(env.num_players)
         response_prob = np.where(learns, self.learner_response_prob, self.anticipatory_param)
         responds = rng.random(learns.shape) < response_prob
-        epsilon = float(self.responder.epsilon_at(jnp.float32(t)))
+        epsilon = float(_epsilon_at(self, t))
 
         def assign_roles(player: Ints, episode: Ints) -> Ints:
             explores = learns[player, episode] & (rng.random(player.size) < epsilon)
@@ -316,6 +321,11 @@ class ReplayNFSP(NFSPBase[ResponderState]):
     def learner_mask(self, num_players: int) -> npt.NDArray[np.bool_]:
         rotation = super().learner_mask(num_players)
         return np.ones_like(rotation) if self.all_players_learn else rotation
+
+
+@lazy_jit(static_argnums=0)
+def _epsilon_at(algorithm: NFSPBase[ResponderState], t: jax.Array) -> jax.Array:
+    return jnp.asarray(algorithm.responder.epsilon_at(t), jnp.float32)
 
 
 @lru_cache

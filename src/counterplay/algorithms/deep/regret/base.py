@@ -20,6 +20,7 @@ from counterplay.algorithms.deep.common.averages import AverageState
 from counterplay.algorithms.deep.common.graph import Graph
 from counterplay.algorithms.deep.common.jax_algorithm import (
     JaxMemory,
+    fold_in,
     lazy_jit,
     policy_from_table,
     wait_for,
@@ -184,7 +185,7 @@ class RegretNetAlgorithm(EncodingConfig, RegretNetConfig):
         sampler = adapter.sampler(config, state.sampler)
         last = memory.iteration + iterations
         for n in range(memory.iteration, last):
-            state = config.iterate(sampler, n + 1, state, jax.random.fold_in(memory.key, n))
+            state = config.iterate(sampler, n + 1, state, fold_in(memory.key, n))
         return adapter.memory(last, memory.key, state)
 
     def policies(self, arena: Any, memory: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
+from counterplay.algorithms.deep.common.jax_algorithm import split_key
 from counterplay.algorithms.deep.regret.base import (
     RegretNetState,
     ReplayRegretNetAlgorithm,
@@ -59,10 +60,10 @@ class DeepCFR(AverageNetConfig, ReplayRegretNetAlgorithm):
     def iterate(
         self, sampler: Sampler, t: int, state: RegretNetState, key: jax.Array
     ) -> RegretNetState:
-        average_key, net_key, *player_keys = jax.random.split(key, 2 + sampler.num_players)
+        average_key, net_key, *player_keys = split_key(key, 2 + sampler.num_players)
         state = state._replace(averages=self.add_to_averages(sampler, t, state, average_key))
         for player, player_key in enumerate(player_keys):
-            sample_key, fit_key = jax.random.split(player_key)
+            sample_key, fit_key = split_key(player_key, 2)
             sampler.collect_external(state.nets.params, player, float(t), sample_key)
             state = state._replace(nets=self.fit_regret_net(sampler, t, state, player, fit_key))
         return state._replace(averages=self.fit_average(sampler, state, net_key))

@@ -9,6 +9,7 @@ import numpy as np
 
 from counterplay.algorithms.deep.common.averages import AverageState
 from counterplay.algorithms.deep.common.critics import CriticConfig
+from counterplay.algorithms.deep.common.jax_algorithm import split_key
 from counterplay.algorithms.deep.common.training import TrainState
 from counterplay.algorithms.deep.regret.base import ReplayRegretNetAlgorithm
 from counterplay.algorithms.deep.regret.sampler import Sampler, SamplingScheme
@@ -64,13 +65,13 @@ class DREAM(CriticRegretNetAlgorithm):
     def iterate(
         self, sampler: Sampler, t: int, state: CriticRegretNetState, key: jax.Array
     ) -> CriticRegretNetState:
-        average_key, critic_key, *player_keys = jax.random.split(key, 2 + sampler.num_players)
+        average_key, critic_key, *player_keys = split_key(key, 2 + sampler.num_players)
         state = state._replace(averages=self.add_to_averages(sampler, t, state, average_key))
         critic, values = sampler.fit_critic(self, state.critic, state.nets.params, critic_key)
         state = state._replace(critic=critic)
         sampler.decay_visits(self.critic_sample_decay)
         for player, player_key in enumerate(player_keys):
-            sample_key, fit_key = jax.random.split(player_key)
+            sample_key, fit_key = split_key(player_key, 2)
             if self.exact_critic and player:  # exact for the policies of this moment
                 _, values = sampler.fit_critic(self, critic, state.nets.params, critic_key)
             scheme = SamplingScheme(

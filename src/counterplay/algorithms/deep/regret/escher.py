@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import jax
 
+from counterplay.algorithms.deep.common.jax_algorithm import split_key
 from counterplay.algorithms.deep.regret.config import AverageNetConfig
 from counterplay.algorithms.deep.regret.dream import CriticRegretNetAlgorithm, CriticRegretNetState
 from counterplay.algorithms.deep.regret.sampler import Sampler, uniform_scheme
@@ -45,11 +46,11 @@ class ESCHER(AverageNetConfig, CriticRegretNetAlgorithm):
     def iterate(
         self, sampler: Sampler, t: int, state: CriticRegretNetState, key: jax.Array
     ) -> CriticRegretNetState:
-        average_key, net_key, *player_keys = jax.random.split(key, 2 + sampler.num_players)
+        average_key, net_key, *player_keys = split_key(key, 2 + sampler.num_players)
         state = state._replace(averages=self.add_to_averages(sampler, t, state, average_key))
         sampler.decay_visits(self.critic_sample_decay)
         for player, player_key in enumerate(player_keys):
-            critic_key, sample_key, fit_key = jax.random.split(player_key, 3)
+            critic_key, sample_key, fit_key = split_key(player_key, 3)
             nets = state.nets.params
             critic, values = sampler.fit_critic(self, state.critic, nets, critic_key)
             state = state._replace(critic=critic)

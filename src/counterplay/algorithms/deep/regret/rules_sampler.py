@@ -1,8 +1,10 @@
 """Sampling for regret networks on rules that are never unrolled.
 
 Regrets and policies go to reservoirs of observations, legal actions and targets; transitions for
-the critic go to a ring. The buffers are NumPy arrays that change in place, so every program that
-reads one must have finished before it changes again: see `jax_algorithm.wait_for`.
+the critic go to a ring. While a player's samples have few distinct infosets, each also refers to
+its infoset, so that fits evaluate the networks once for each. The buffers are NumPy arrays that
+change in place, so every program that reads one must have finished before it changes again: see
+`jax_algorithm.wait_for`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from counterplay.algorithms.deep.common.batched_env import MAX_EPISODE_LENGTH, B
 from counterplay.algorithms.deep.common.critics import CriticConfig, joint_observations
 from counterplay.algorithms.deep.common.episodes import last_actions
 from counterplay.algorithms.deep.common.graph import Graph
-from counterplay.algorithms.deep.common.jax_algorithm import lazy_jit, wait_for
+from counterplay.algorithms.deep.common.jax_algorithm import lazy_jit, split_key, wait_for
 from counterplay.algorithms.deep.common.networks import (
     Net,
     apply_net,
@@ -37,24 +39,46 @@ from counterplay.algorithms.deep.common.rollouts import (
     play_episodes,
     query_policy,
     rng_from_key,
+    round_up_size,
     rows_per_player,
     sample_actions,
+    words_of_rows,
 )
 from counterplay.algorithms.deep.common.training import TrainState
 from counterplay.algorithms.deep.regret.average_fit import fit_average_to_reservoir
-from counterplay.algorithms.deep.regret.config import RegretNetConfig, reservoir_row_bytes
+from counterplay.algorithms.deep.regret.config import (
+    DEFAULT_BATCH_SIZE,
+    RegretNetConfig,
+    reservoir_row_bytes,
+)
 from counterplay.algorithms.deep.regret.sampler import RegretBatch, RegretData, SamplingScheme
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.game import TERMINAL
 from counterplay.core.parallel import imap_calls
 from counterplay.errors import ConfigError, GameError
+from counterplay.kernels.runtime.hash_index import index_rows
 from counterplay.registry import get_spec
 
 MAX_SAMPLER_BYTES = 8 * 2**30  # of the reservoirs, and of the ring
+INDEX_RESERVE = 3.0  # rows of a graph of infosets, relative to the infosets of the first fit
 TRAVERSALS_PER_UNIT = 64  # traversals that advance together and are one piece of work
 
 Rows = tuple[Any, Any, Any]
 """Observations [M, X], legal actions [M, A] and targets [M, A]."""
+
+
+class InfosetIndex(NamedTuple):
+    """The distinct infosets of all samples of a reservoir, while there are at most K."""
+
+    num_known: Ints  # [1] infosets so far; K + 1: there are more, and the index is unused
+    num_rows: Ints  # [1] rows of the graph of these infosets; 0 before the first fit
+    table: Ints  # [power of two above K] indices of infosets by hash; -1 is free
+    words: Any  # [K, X + A] observation and legal actions, see `rollouts.words_of_rows`
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every sample's infoset has an index."""
+        return int(self.num_known[0]) <= len(self.words)
 
 
 class SampleReservoir(NamedTuple):
@@ -65,6 +89,13 @@ class SampleReservoir(NamedTuple):
     legal: Any  # [M, A]
     target: Any  # [M, A] regrets or policies
     weight: Floats  # [M]
+    infoset: Ints  # [M] in `infosets`; -1 if it is not there
+    infosets: InfosetIndex
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """The arrays with an entry for each sample."""
+        return self[1:-1]
 
 
 class RulesSamplerArrays(NamedTuple):
@@ -100,6 +131,7 @@ def new_rules_arrays(
     keep_regrets: bool = True,
     critic_buffer_size: int = 0,
     policy_reservoir_size: int = 0,
+    max_indexed: int = DEFAULT_BATCH_SIZE,
 ) -> RulesSamplerArrays:
     """Return empty reservoirs and an empty ring.
 
@@ -110,6 +142,7 @@ def new_rules_arrays(
         keep_regrets: whether there are reservoirs of regrets.
         critic_buffer_size: decisions in the ring of the critic.
         policy_reservoir_size: policies per player, if not `reservoir_size`.
+        max_indexed: most distinct infosets that a reservoir indexes.
 
     Raises:
         ConfigError: they take more than `MAX_SAMPLER_BYTES`.
@@ -136,6 +169,8 @@ def new_rules_arrays(
             np.zeros((size, env.num_actions), bool),
             np.zeros((size, env.num_actions), np.float32),
             weight,
+            np.zeros(size, np.int32),
+            new_infoset_index(env, min(size, max_indexed)),
         )
 
     players = range(env.num_players)
@@ -150,9 +185,44 @@ def new_rules_arrays(
     )
 
 
-def add_samples(reservoir: SampleReservoir, rng: np.random.Generator, *rows: Any) -> None:
+def new_infoset_index(env: BatchedEnv, size: int) -> InfosetIndex:
+    """Return an empty index of at most `size` infosets."""
+    return InfosetIndex(
+        np.zeros(1, np.int64),
+        np.zeros(1, np.int64),
+        np.full(1 << (2 * size).bit_length(), -1, np.int64),
+        np.zeros((size, env.num_features + env.num_actions), np.uint32),
+    )
+
+
+def add_samples(
+    reservoir: SampleReservoir, rng: np.random.Generator, observation: Any, legal: Any, *rows: Any
+) -> None:
     """Offer observations, legal actions, targets and weights to a reservoir."""
-    buffers.add_rows_to_reservoir(reservoir.num_seen, reservoir[1:], rng, rows)
+    infoset, index = np.full(len(observation), -1, np.int32), reservoir.infosets
+    if len(reservoir.weight) and infoset.size and index.is_complete:
+        words = words_of_rows(observation, legal)
+        num_known = index_rows(words, index.num_known[0], index.table, index.words, infoset)
+        index.num_known[0] = num_known
+    offered = observation, legal, *rows, infoset
+    buffers.add_rows_to_reservoir(reservoir.num_seen, reservoir.columns, rng, offered)
+
+
+def distinct_infosets(samples: SampleReservoir) -> tuple[Any, Any]:
+    """Return the observations [R, X] and legal actions [R, A] of the infosets in the index.
+
+    R leaves room for as many as a run is likely to add to those of the first call, and doubles when
+    there are more, so that few programs are compiled.
+    """
+    index, features = samples.infosets, samples.observation.shape[1]
+    if not index.num_rows[0]:
+        index.num_rows[0] = round_up_size(int(INDEX_RESERVE * index.num_known[0]))
+    index.num_rows[0] = double_until(int(index.num_rows[0]), int(index.num_known[0]))
+    num_rows = min(int(index.num_rows[0]), len(index.words))
+    words = index.words[:num_rows]
+    legal = words[:, features:] > 0
+    legal[int(index.num_known[0]) :] = True
+    return np.ascontiguousarray(words[:, :features]).view(np.float32), legal
 
 
 class RulesSampler:
@@ -178,6 +248,7 @@ class RulesSampler:
             config.keeps_regrets,
             config.critic_buffer_size,
             config.average_reservoir_size,
+            config.batch_size,
         )
 
     @property
@@ -205,7 +276,7 @@ class RulesSampler:
     def collect_outcomes(
         self, nets: Any, scheme: SamplingScheme, critic_values: Any, key: jax.Array
     ) -> None:
-        play_key, store_key = jax.random.split(key)
+        play_key, store_key = split_key(key, 2)
         regrets = self.sample_episode_regrets(nets, scheme, critic_values, play_key)
         samples = self.arrays.regret_samples[scheme.player]
         add_samples(samples, rng_from_key(store_key), *regrets)
@@ -267,7 +338,22 @@ class RulesSampler:
         )
 
     def regret_data(self, player: int) -> RegretData:
+        """Return the samples with their infosets as on a tree, or with their own observations.
+
+        The first while the distinct infosets are few: a step of a fit then evaluates each once.
+        """
         samples = self.arrays.regret_samples[player]
+        if samples.infosets.is_complete:
+            observation, legal = distinct_infosets(samples)
+            return RegretData(
+                graph_from_rows(observation[None], legal, 1),
+                samples.infoset,
+                samples.target,
+                samples.weight,
+                min(int(samples.num_seen[0]), samples.weight.size),
+                np.arange(len(legal), dtype=np.int32),
+                group_by_infoset=True,
+            )
         graph = graph_from_rows(samples.observation[None], samples.legal, 1)
         size = samples.weight.size
         return RegretData(
@@ -283,12 +369,15 @@ class RulesSampler:
     def fit_average(self, network: TrainState, key: jax.Array) -> TrainState:
         for player, samples in enumerate(self.arrays.policy_samples):
             num_filled = max(min(int(samples.num_seen[0]), samples.weight.size), 1)
+            inputs, row = (samples.observation, samples.legal), np.arange(samples.weight.size)
+            if samples.infosets.is_complete:
+                inputs, row = distinct_infosets(samples), samples.infoset
             network = fit_average_to_reservoir(
                 self.config,
                 network,
                 player,
-                (samples.observation, samples.legal),
-                (np.arange(samples.weight.size), samples.target, samples.weight),
+                inputs,
+                (row, samples.target, samples.weight),
                 num_filled,
                 jax.random.fold_in(key, player),
             )
@@ -317,7 +406,7 @@ def split_into_units(
         min(TRAVERSALS_PER_UNIT, num_traversals - first)
         for first in range(0, num_traversals, TRAVERSALS_PER_UNIT)
     ]
-    store_key, *keys = np.asarray(jax.random.split(key, 1 + len(sizes)))
+    store_key, *keys = split_key(key, 1 + len(sizes))
     return list(zip(sizes, keys, strict=True)), rng_from_key(store_key)
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 import jax
 import numpy as np
 
+from counterplay.algorithms.deep.common.jax_algorithm import split_key
 from counterplay.algorithms.deep.regret.base import RegretNetState, ReplayRegretNetAlgorithm
 from counterplay.algorithms.deep.regret.sampler import Sampler
 from counterplay.core.settings import settings
@@ -45,10 +46,10 @@ class SDCFR(ReplayRegretNetAlgorithm):
     def iterate(
         self, sampler: Sampler, t: int, state: RegretNetState, key: jax.Array
     ) -> RegretNetState:
-        average_key, *player_keys = jax.random.split(key, 1 + sampler.num_players)
+        average_key, *player_keys = split_key(key, 1 + sampler.num_players)
         state = state._replace(averages=self.add_to_averages(sampler, t, state, average_key))
         for player, player_key in enumerate(player_keys):
-            sample_key, fit_key = jax.random.split(player_key)
+            sample_key, fit_key = split_key(player_key, 2)
             sampler.collect_external(state.nets.params, player, float(t), sample_key)
             state = state._replace(nets=self.fit_regret_net(sampler, t, state, player, fit_key))
         return state

@@ -11,7 +11,7 @@ import numpy as np
 from counterplay.algorithms.deep.common.averages import AverageState
 from counterplay.algorithms.deep.common.critics import CriticConfig
 from counterplay.algorithms.deep.common.graph import Graph
-from counterplay.algorithms.deep.common.jax_algorithm import lazy_jit
+from counterplay.algorithms.deep.common.jax_algorithm import lazy_jit, split_key
 from counterplay.algorithms.deep.common.networks import (
     Net,
     PredictiveNets,
@@ -118,7 +118,7 @@ class VRDeepDCFRPlus(AverageNetConfig, CriticConfig, RegretNetAlgorithm):
     def iterate(
         self, sampler: Sampler, t: int, state: DiscountedRegretState, key: jax.Array
     ) -> DiscountedRegretState:
-        average_key, net_key, *player_keys = jax.random.split(key, 2 + sampler.num_players)
+        average_key, net_key, *player_keys = split_key(key, 2 + sampler.num_players)
         state = state._replace(averages=self.add_to_averages(sampler, t, state, average_key))
         for player, player_key in enumerate(player_keys):
             state = self.iterate_player(sampler, t, state, player, player_key)
@@ -128,7 +128,7 @@ class VRDeepDCFRPlus(AverageNetConfig, CriticConfig, RegretNetAlgorithm):
         self, sampler: Sampler, t: int, state: DiscountedRegretState, player: int, key: jax.Array
     ) -> DiscountedRegretState:
         """Return the state after one player's part of iteration t."""
-        critic_key, sample_key, fit_key = jax.random.split(key, 3)
+        critic_key, sample_key, fit_key = split_key(key, 3)
         nets = self.actor_params(state)
         critic, values = sampler.fit_critic(self, state.critic, nets, critic_key)
         sampler.decay_visits(self.critic_sample_decay ** (1.0 / sampler.num_players))
