@@ -150,7 +150,9 @@ def test_holdem_buckets_are_matched_played_and_bounded(run, tmp_path, monkeypatc
         assert played.code == 0 and "Your score: " in played.out, played.err
         assert "start play with --losses" in played.out
     refused = run("match", file, "uniform", "leduc_poker")
-    assert refused.code == 2 and "with by_equity(num_buckets=20), not for leduc_poker" in refused.err
+    assert (
+        refused.code == 2 and "with by_equity(num_buckets=20), not for leduc_poker" in refused.err
+    )
     bound = cp.local_best_response(
         cp.load_game("limit_holdem"), policy, num_episodes=3, num_playouts=2, max_states=10
     )
