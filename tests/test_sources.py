@@ -28,7 +28,10 @@ def test_wrong_items_are_reported():
         ({"check": "tests/missing.py::test_x"}, "no file"),
         ({"check": "tests/test_sources.py"}, "no code or no test"),
         ({"check": "tests/test_sources.py::test_missing"}, "no test test_missing"),
+        ({"check": "tests/test_sources.py", "status": "open"}, "name one of its tests"),
         ({"figure": "0.1"}, "belong together"),
+        ({"figure": "0.1", "command": "python -m benchmarks.none"}, "benchmarks/none.py"),
+        ({"figure": "0.1", "command": "counterplay run none/kuhn"}, "configs/none/kuhn.json"),
         ({"status": "cannot work", "note": ""}, "no reason"),
         ({"status": "perhaps"}, "status"),
     ):

@@ -86,11 +86,29 @@ def find_problems(item: dict[str, Any]) -> list[str]:
         problems.append(f"{file} has no test {test}")
     if item["status"] == "works" and not (test and item.get("where")):
         problems.append("it works, but names no code or no test of a file")
+    elif file and not test:
+        problems.append(f"{file} is a file; name one of its tests")
     if item["status"] == "cannot work" and not item.get("note"):
         problems.append("it cannot work, but gives no reason")
     if bool(item.get("figure")) != bool(item.get("command")):
         problems.append("a figure and its command belong together")
+    elif item.get("command") and (missing := find_missing_file(item["command"])):
+        problems.append(f"its command needs {missing}, which does not exist")
     return [f"{item['document']}, {item['item']}: {problem}" for problem in problems]
+
+
+def find_missing_file(command: str) -> str:
+    """Return the module, test file or config that a command names and that is missing, or ""."""
+    named = {
+        r"python -m ([\w.]+)": lambda name: name.replace(".", "/") + ".py",
+        r"pytest (\S+)": str,
+        r"counterplay run (\S+)": lambda name: f"configs/{name}.json",
+    }
+    for pattern, path_of in named.items():
+        match = re.match(pattern, command)
+        if match and not (ROOT / path_of(match[1])).is_file():
+            return path_of(match[1])
+    return ""
 
 
 def format_page() -> str:

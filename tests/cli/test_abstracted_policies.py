@@ -132,7 +132,7 @@ def test_bounds_and_play_take_the_policy(run, policy_file):
     assert played.code == 0, played.err
 
 
-def test_holdem_buckets_are_matched_and_bounded(run, tmp_path, monkeypatch):
+def test_holdem_buckets_are_matched_played_and_bounded(run, tmp_path, monkeypatch):
     use_class_buckets(monkeypatch)
     file = tmp_path / "holdem.policy"
     solved = run(
@@ -144,6 +144,15 @@ def test_holdem_buckets_are_matched_and_bounded(run, tmp_path, monkeypatch):
     assert policy.spec == "limit_holdem with by_equity(num_buckets=20)" and len(policy) > 50
     answer = run("match", file, "uniform", "limit_holdem", "-e", 4, "--json")
     assert answer.code == 0, answer.err
+    for option in ("--policy", "--opponent"):
+        typed = "h\nhint\n" + "c\n" * 9 + "lost\nq\n"
+        played = run("play", "limit_holdem", option, file, "--seed", 1, typed=typed)
+        assert played.code == 0 and "Your score: " in played.out, played.err
+        assert "start play with --losses" in played.out
+    refused = run("match", file, "uniform", "leduc_poker")
+    assert (
+        refused.code == 2 and "with by_equity(num_buckets=20), not for leduc_poker" in refused.err
+    )
     bound = cp.local_best_response(
         cp.load_game("limit_holdem"), policy, num_episodes=3, num_playouts=2, max_states=10
     )

@@ -145,7 +145,7 @@ def test_compiled_rules_are_the_rules():
 
 
 def test_networks_learn_on_the_rules():
-    """R-NaD takes steps on Stratego, and its policy plays."""
+    """R-NaD takes steps on Stratego, which change its policy, and the policy plays."""
     pytest.importorskip("jax")
     arena = cp.RulesArena(Stratego(max_moves=10))
     algorithm = cp.algorithms.RNaD(
@@ -156,10 +156,13 @@ def test_networks_learn_on_the_rules():
         average_every=0,
         ensemble_size=2,
     )
-    memory = algorithm.step(arena, algorithm.init(arena), 2)
-    policy = algorithm.policies(arena, memory)["current"]
-    probabilities = policy.action_probabilities(GAME.initial_state(), 0)
-    assert len(probabilities) == 12 and np.isclose(sum(probabilities), 1.0)
+    memory, rows = algorithm.init(arena), []
+    for iterations in (0, 2):
+        memory = algorithm.step(arena, memory, iterations) if iterations else memory
+        policy = algorithm.policies(arena, memory)["current"]
+        rows.append(policy.action_probabilities(GAME.initial_state(), 0))
+        assert len(rows[-1]) == 12 and np.isclose(sum(rows[-1]), 1.0)
+    assert np.abs(np.subtract(*rows)).max() > 1e-6
 
 
 def test_networks_learn_responses():

@@ -269,11 +269,11 @@ def load_tabular_policy(path: str | Path, game: Game) -> TabularPolicy:
         FileError: The file is damaged, or for another game.
     """
     stored = read_policy_rows(path)
+    if is_other_game(stored.spec, get_spec(game), exactly=True):
+        raise FileError(f"{path} is a policy for {stored.spec}, not for {get_spec(game)}")
     if stored.spec and stored.spec != get_spec(game):
         game, abstraction = full_game(game), split_abstraction(stored.spec)[1]
         game = load_abstracted_game(game, abstraction) if abstraction else game
-    if is_other_game(stored.spec, get_spec(game), exactly=True):
-        raise FileError(f"{path} is a policy for {stored.spec}, not for {get_spec(game)}")
     max_player = max((player for player, _ in stored.rows), default=-1)
     players = stored.num_players if stored.num_players is not None else max_player + 1
     if players > game.num_players or stored.num_players not in (None, game.num_players):

@@ -66,7 +66,9 @@ def play(
     trust: TrustOption = None,
 ) -> None:
     """Play against a policy or a searcher. Type ? for help and q to quit."""
+    from counterplay.cli.match import is_small_game
     from counterplay.cli.progress import agent_loader_with_progress
+    from counterplay.play.agents import is_searcher
     from counterplay.registry import get_spec, load_game
 
     if policy and (opponent or algorithm or iterations):
@@ -78,8 +80,10 @@ def play(
     rules = load_game(game)
     if player >= rules.num_players:
         raise ConfigError(f"--player is {player}, must be from 0 to {rules.num_players - 1}")
-    loader = agent_loader_with_progress(rules, iterations)
-    name = opponent or algorithm or "cfr_plus"
+    name = opponent or algorithm or policy or "cfr_plus"
+    # files of large games are read as tables; EV losses need the tree
+    rules_only = not losses and not is_searcher(name) and not is_small_game(rules)
+    loader = agent_loader_with_progress(rules, iterations, rules_only)
     agent = loader.load_saved_policy(policy) if policy else loader.load_agents(name)[0]
     first_seed = randrange(2**32) if seed is None else seed
     session = TerminalPlay(rules, agent, player, first_seed, reveal, losses)

@@ -157,11 +157,16 @@ class TerminalPlay:
 
     def print_losses(self) -> None:
         """Print the EV loss of each decision of the last episode."""
+        from counterplay.arenas.rules import TabularPolicy
+
         if self.last_episode is None:
             print("  No episode is finished yet.")
             return
         if self.evaluator is None:
-            print("  Exact losses need a policy as the opponent, not a searcher.")
+            if isinstance(self.opponent, TabularPolicy):
+                print("  Exact losses need the game's tree; start play with --losses to build it.")
+            else:
+                print("  Exact losses need a policy as the opponent, not a searcher.")
             return
         for decision in self.last_episode.decisions():
             step, loss = decision.step, decision.ev_loss or 0.0

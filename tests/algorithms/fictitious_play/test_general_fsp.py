@@ -52,26 +52,31 @@ class SoftmaxNetwork:
         return weights / np.repeat(sums, self.tree.num_actions)
 
 
+ROWS = [np.array([p, 1 - p]) for p in (0.1, 0.7, 0.4, 0.9)]  # responses of four iterations
+
+
+class FixedBehaviour(CountingModel):
+    """A counting model that is shown the next of ROWS in every iteration, at infoset 0."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.rows = iter(ROWS)
+
+    def update(self, behaviour, decay):
+        super().update([Behaviour(0, 0, next(self.rows))], decay)
+
+
 @pytest.mark.parametrize("mixing", [lambda t: 1 / (t + 1), lambda t: 0.3, lambda t: t**-0.5 / 2])
 def test_counts_follow_the_mixing_schedule(kuhn, mixing):
-    """average_t = (1 - eta) * average_{t-1} + eta * response_t, at an infoset visited each time."""
-    model, rows = CountingModel(kuhn, None), [np.array([p, 1 - p]) for p in (0.1, 0.7, 0.4, 0.9)]
-    expected = None
-    for t, row in enumerate(rows, 1):
-        decay = mixing(max(t - 1, 1)) * (1 - mixing(t)) / mixing(t)
-        model.update([Behaviour(0, 0, row)], decay)
-        eta = mixing(t)
-        if t == 1:
-            expected = row  # the first response replaces the uniform policy
-            total = 1.0
-        else:
-            # weights of earlier responses, each multiplied by its decays
-            total = total * decay
-            expected = (total * expected + row) / (total + 1.0)
-            total += 1.0
-        np.testing.assert_allclose(model.policy()[:2], expected)
-        if t > 1 and eta == 0.3:
-            assert decay == pytest.approx(0.7)
+    """average_t = (1 - eta) * average_{t-1} + eta * response_t; the first response is the start."""
+    algorithm = cp.algorithms.GeneralFSP(mixing=mixing, new_supervised=FixedBehaviour)
+    memory = algorithm.init(kuhn, 0)
+    weights = []
+    for t, _ in enumerate(ROWS, 1):
+        memory = algorithm.step(kuhn, memory, 1)
+        weights = [weight * (1 - mixing(t)) for weight in weights] + [mixing(t)]
+        expected = np.array(weights) @ ROWS[:t] / sum(weights)
+        np.testing.assert_allclose(memory.average[:2], expected)
 
 
 def test_tables_solve_kuhn_poker(kuhn):

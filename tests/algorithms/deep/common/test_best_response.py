@@ -17,6 +17,7 @@ import optax  # noqa: E402
 import counterplay as cp  # noqa: E402
 from counterplay.algorithms.deep.common import best_response, returns  # noqa: E402
 from counterplay.algorithms.deep.common.best_response import (  # noqa: E402
+    Experience,
     apply_output_gradient,
     infosets_where,
     next_own_infosets,
@@ -28,7 +29,12 @@ from counterplay.algorithms.deep.common.episodes import (  # noqa: E402
     sample_episodes,
 )
 from counterplay.algorithms.deep.common.graph import graph_from_tree  # noqa: E402
-from counterplay.algorithms.deep.common.networks import new_nets, safe_log, softmax  # noqa: E402
+from counterplay.algorithms.deep.common.networks import (  # noqa: E402
+    infoset_outputs,
+    new_nets,
+    safe_log,
+    softmax,
+)
 from counterplay.algorithms.deep.common.ppo_response import PPOResponse, ppo_surrogate  # noqa: E402
 from counterplay.algorithms.deep.common.sac_response import SACResponse  # noqa: E402
 from counterplay.algorithms.deep.common.training import init_train_states  # noqa: E402
@@ -138,6 +144,45 @@ def test_next_own_infosets_and_own_utility(leduc):
             expected = infoset[turn + 1 + later[0], column] if later.size else graph.num_infosets
             assert next_infoset[turn, column] == expected
             assert own[turn, column] == utility[column, actor]
+
+
+def test_targets_of_q_learning_are_payoffs_at_the_end_and_legal_maxima_before(leduc):
+    """r + max over legal b of Q'(s', b), without the maximum after the player's last decision."""
+    graph, rng = graph_from_tree(leduc), np.random.default_rng(0)
+    settings = SMALL_SETTINGS | {"num_updates": 1, "target_update_every": 1, "batch_size": 64}
+    responder = DQNResponse(**settings, replay_buffer_size=16, utility_scale=2.0)
+    nets = new_nets(rng, 2, (graph.num_features, 16, graph.max_actions))
+    start = responder.init_state(graph, rng, (0, 1))
+    start = start._replace(q=init_train_states(responder.optimiser, nets))
+    uniform = behaviour_from_table(softmax(jnp.zeros(graph.legal.shape), graph.legal))
+
+    @jax.jit
+    def learn_from_an_episode(key):
+        episodes = sample_episodes(graph, uniform, key, 1)
+        experience = Experience(episodes, episodes.live, episodes.live)
+        state = responder.observe(graph, (0, 1), 1, start, experience)
+        state = responder.fit(graph, (0, 1), 1, state, key)
+        minibatch = responder.sample_minibatch(graph, state.replay_buffer, state.target, key)
+        sums = minibatch.visits, minibatch.weighted_target_sum / minibatch.weight
+        return episodes, infoset_outputs(graph, state.q.params, (0, 1)), sums
+
+    num_followed = num_illegal_maxima = 0
+    for seed in range(20):
+        learned = learn_from_an_episode(jax.random.PRNGKey(seed))
+        episodes, outputs, (visits, target_sum) = jax.tree.map(np.asarray, learned)
+        infoset = np.asarray(graph.infoset)[episodes.decision[:, 0]]
+        for turn in np.flatnonzero(episodes.live[:, 0]):
+            player, entry = episodes.player[turn, 0], (infoset[turn], episodes.action[turn, 0])
+            later = np.flatnonzero(episodes.player[turn + 1 :, 0] == player)
+            target = episodes.utility[0, player] / (2.0 * leduc.utility_scale)
+            if later.size:
+                following = infoset[turn + 1 + later[0]]
+                target = outputs[following][np.asarray(graph.legal[following])].max()
+                num_followed += 1
+                num_illegal_maxima += outputs[following].max() > target
+            assert target_sum[entry] == approx(visits[entry] * target, abs=1e-4)
+        assert visits.sum() == 64
+    assert num_followed > 10 and num_illegal_maxima > 2
 
 
 def test_generalised_advantages(leduc):
