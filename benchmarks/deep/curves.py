@@ -208,10 +208,16 @@ def format_cell(runs: list[Run], method: str, column: str) -> list[str]:
     return [format_values(values), f"{steps} it., {seconds:,.0f} s, seeds {seeds}"]
 
 
+def longest_runs(runs: list[Run]) -> list[Run]:
+    """Return the runs with the most iterations planned; others have other seeds."""
+    planned = [run.config["spec"]["max_steps"] for run in runs]
+    return [run for run, steps in zip(runs, planned, strict=True) if steps == max(planned)]
+
+
 def format_page() -> str:
     """Return the page of all stored curves."""
     groups = group_by_name(load_family(FAMILY))
-    parsed = {parse_name(name): runs for name, runs in groups.items()}
+    parsed = {parse_name(name): longest_runs(runs) for name, runs in groups.items()}
     lines = [HEAD.read_text().rstrip(), "", format_thirty_seconds(), ""]
     for game in GAMES:
         methods = sorted({method for method, other, _ in parsed if other == game})

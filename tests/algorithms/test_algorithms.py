@@ -49,9 +49,6 @@ SMALL_SETTINGS = dict.fromkeys(GRADIENTS, COOL_GRADIENT_SETTINGS) | {  # overrid
     | {"magnet_update_every": 200, "temperature": 0.14, "temperature_end": 0.14},
     "reinforce": SMALL_GRADIENT_SETTINGS | {"temperature": 0.2, "temperature_end": 0.014},
     **{name: {"hidden_sizes": (32,), "schedule_iterations": 1_500} for name in FICTITIOUS},
-    "nfsp_ppo": {"hidden_sizes": (32,), "schedule_iterations": 1_500, "num_episodes": 512}
-    | {"entropy_coef": 0.5, "entropy_coef_end": 0.0}
-    | {"visit_saturation": 0.0, "average_power": 0.0},
     "league": {"hidden_sizes": (16,), "schedule_iterations": 800}
     | {"snapshot_every": 100, "learning_rate": 1e-2},
     "nxdo": {

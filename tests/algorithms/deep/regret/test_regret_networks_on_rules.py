@@ -240,7 +240,7 @@ def test_refusals_of_what_only_a_tree_has(kuhn):
         init("vr_deep_dcfr_plus").init(kuhn)
 
 
-def sampled(config):
+def sample_kuhn(config):
     """Return a sampler after some traversals of Kuhn poker."""
     rules = env_from_arena(cp.RulesArena(cp.games.KuhnPoker()))
     sampler = RulesSampler(config, rules)
@@ -251,7 +251,7 @@ def sampled(config):
 
 
 def test_samples_refer_to_their_distinct_infosets():
-    sampler = sampled(cp.algorithms.SDCFR(num_traversals=40, reservoir_size=100))
+    sampler = sample_kuhn(cp.algorithms.SDCFR(num_traversals=40, reservoir_size=100))
     samples, data = sampler.arrays.regret_samples[0], sampler.regret_data(0)
     assert data.group_by_infoset and data.num_filled == 100 < int(samples.num_seen[0])
     assert int(samples.infosets.num_known[0]) == 6  # the first player has six infosets
@@ -263,7 +263,7 @@ def test_samples_refer_to_their_distinct_infosets():
 
 def test_many_distinct_infosets_are_fitted_one_by_one():
     config = cp.algorithms.SDCFR(num_traversals=40, reservoir_size=100, batch_size=5)
-    sampler = sampled(config)
+    sampler = sample_kuhn(config)
     samples, data = sampler.arrays.regret_samples[0], sampler.regret_data(0)
     assert not samples.infosets.is_complete
     assert set(samples.infoset) >= {-1, 0, 1, 2, 3, 4}

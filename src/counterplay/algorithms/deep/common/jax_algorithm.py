@@ -223,7 +223,7 @@ def fold_in(key: Any, number: int) -> Any:
 
 
 @lazy_jit()
-def _fold_in(key: jax.Array, number: jax.Array) -> jax.Array:
+def _fold_in(key: jax.Array, number: Any) -> jax.Array:
     return jax.random.fold_in(key, number)
 
 

@@ -324,7 +324,7 @@ class ReplayNFSP(NFSPBase[ResponderState]):
 
 
 @lazy_jit(static_argnums=0)
-def _epsilon_at(algorithm: NFSPBase[ResponderState], t: jax.Array) -> jax.Array:
+def _epsilon_at(algorithm: NFSPBase[ResponderState], t: Any) -> jax.Array:
     return jnp.asarray(algorithm.responder.epsilon_at(t), jnp.float32)
 
 

@@ -25,11 +25,11 @@ class NFSPPPO(NFSPBase[PPOState]):
 
     with responses of iteration t weighed by t. Responses are stochastic: their entropy coefficient
     falls geometrically, to a value at which PPO can still change its policy. It refers to utilities
-    divided by `utility_scale`, by default a fifth of the largest: an action that is worse by many
-    times the coefficient is never sampled again, and the response no longer follows Pi. This
-    happens on liar's dice with 3 sides, where `entropy_coef=1, entropy_coef_end=0.15` is far
-    better. While the coefficient is high, Pi converges to the equilibrium of such soft responses
-    and no further. Pi carries the guarantee; the other policies are those of `nfsp`. With
+    divided by `utility_scale` times the game's scale: an action that is worse by many times the
+    coefficient is never sampled again, and the response no longer follows Pi. With a lower
+    coefficient (0.06 falling to 0.008) this happens on liar's dice with 3 sides, and results on
+    Kuhn poker depend on the seed. Pi converges to the equilibrium of such soft responses and no
+    further. Pi carries the guarantee; the other policies are those of `nfsp`. With
     `anticipatory_param=0` opponents play Pi only: the reservoir holds the learning players'
     decisions alone, and responses do not anticipate each other.
     """
@@ -40,8 +40,10 @@ class NFSPPPO(NFSPBase[PPOState]):
     num_epochs: PositiveInt = 2
     clip_eps: NonNegative = 0.2
     gae_lambda: PositiveProbability = 0.95
-    entropy_coef: NonNegative = 0.3
-    entropy_coef_end: NonNegative = 0.04
+    entropy_coef: NonNegative = 0.2
+    entropy_coef_end: NonNegative = 0.015
+    # divides utilities, in units of the game's scale; 0: a fifth of the largest utility
+    utility_scale: NonNegative = 1.0
     visit_saturation: NonNegative = 5.0  # n visits weigh n / (1 + n / this); 0: n
 
     def __post_init__(self) -> None:
