@@ -4,8 +4,8 @@
     STATE:30:cr300c/r600f:9hQd|AsKs/8c8h5c:300|-300:ann|bob        a hand of a log
 
 Seats and raises (`r<total>` in no-limit games, `r` in limit games) are those of
-`games/holdem_base.py`. A deck of fewer than 52 cards has the highest ranks and the last suits, as the
-official dealer's: three cards are Qs, Ks and As.
+`games/holdem_base.py`. A deck of fewer than 52 cards has the highest ranks and the last suits, as
+the official dealer's: three cards are Qs, Ks and As.
 """
 
 from __future__ import annotations
