@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -321,12 +322,19 @@ def test_random_lines_never_break_the_engine():
 
 
 def test_the_answer_to_go_comes_before_messages_of_the_solver(engine):
-    written = []
-    engine.emit = written.append
+    written, stopped = [], threading.Event()
+
+    def emit(lines):
+        written.append(lines)
+        stopped.set()
+
+    engine.emit = emit
     engine.run_command("set_accuracy 1000 chips")  # reached at once
     for _ in range(20):
+        stopped.clear()
         engine.run_command("go", written.append)
-        engine.run_command("wait_for_solver")
+        assert stopped.wait(60)  # the next `go` follows at once
+    engine.run_command("wait_for_solver")
     assert written == [["go ok!"], ["SOLVER: stopped (required accuracy reached)"]] * 20
 
 

@@ -117,6 +117,7 @@ class UpiEngine:
         self.memory: Any = None
         self.algorithm = load_registered_algorithm("dcfr")
         self.solver: threading.Thread | None = None
+        self.is_solving = False  # False before the message that it stopped: `go` may follow at once
         self.seconds = 0.0
 
     def run_command(
@@ -308,7 +309,7 @@ class UpiEngine:
     def do_go(self, words: list[str]) -> None:
         """Solve in the background: to the accuracy, for some seconds or steps, or until `stop`."""
         self._require_tree()
-        if self.solver is not None and self.solver.is_alive():
+        if self.is_solving:
             raise UpiError("go: the solver is already running")
         seconds, steps = MAX_EXTRA_SECONDS, MAX_CHIPS
         if words:
@@ -318,31 +319,44 @@ class UpiEngine:
             number = _read_number("go", words[0], 0.0, MAX_EXTRA_SECONDS)
             seconds, steps = (number, steps) if unit == "seconds" else (seconds, int(number))
         self.stopping.clear()
+        self.is_solving = True
         # `run_command` starts it after the answer
         self.solver = threading.Thread(target=self._solve, args=(seconds, steps), daemon=True)
 
     def _solve(self, seconds: float, steps: int) -> None:
-        start, last, reason, done = time.monotonic(), time.monotonic(), "requested", 0
-        while not self.stopping.is_set():
-            with self.lock:
-                if self.arena is None:
-                    break
-                count = min(STEP_ITERATIONS, steps - done)
-                if count:
-                    self.memory = self.algorithm.step(self.arena, self.memory, count)
-                done += count
-                now = time.monotonic()
-                if done >= steps or now - start >= seconds:
-                    reason = "required number of steps" if done >= steps else "time limit"
-                    break
-                if self.accuracy and self._exploitability() <= self.accuracy:
-                    reason = "required accuracy reached"
-                    break
-                if now - last >= UPDATE_SECONDS:
-                    last, self.seconds = now, self.seconds + now - last
-                    self.emit(["SOLVER:", *self._result_lines()])
-        self.seconds += time.monotonic() - last
+        try:
+            reason = self._run_steps(seconds, steps)
+        except (CounterplayError, MemoryError) as error:
+            reason = f"error: {error}"
+        finally:
+            self.is_solving = False
         self.emit([f"SOLVER: stopped ({reason})"])
+
+    def _run_steps(self, seconds: float, steps: int) -> str:
+        """Solve and return the reason to stop."""
+        start, last, done = time.monotonic(), time.monotonic(), 0
+        try:
+            while not self.stopping.is_set():
+                with self.lock:
+                    if self.arena is None:
+                        break
+                    count = min(STEP_ITERATIONS, steps - done)
+                    if count:
+                        self.memory = self.algorithm.step(self.arena, self.memory, count)
+                    done += count
+                    now = time.monotonic()
+                    if done >= steps:
+                        return "required number of steps"
+                    if now - start >= seconds:
+                        return "time limit"
+                    if self.accuracy and self._exploitability() <= self.accuracy:
+                        return "required accuracy reached"
+                    if now - last >= UPDATE_SECONDS:
+                        last, self.seconds = now, self.seconds + now - last
+                        self.emit(["SOLVER:", *self._result_lines()])
+            return "requested"
+        finally:
+            self.seconds += time.monotonic() - last
 
     def do_stop(self, words: list[str]) -> None:
         """Stop the solver."""
