@@ -93,7 +93,7 @@ class LocalBestResponse:
     config: LocalResponseConfig = field(default_factory=LocalResponseConfig)
 
     def __post_init__(self) -> None:
-        if self.game.num_players != 2:
+        if not isinstance(self.game, HoldemBase) or self.game.num_players != 2:
             raise ConfigError("local best response is for poker of two players")
         self._ranges: dict[tuple[str, int], Floats] = {}
         self._equities: dict[tuple[int, ...], tuple[Ints, Floats]] = {}
