@@ -146,6 +146,50 @@ def test_random_hands_are_replayed_both_ways(limit, no_limit):
                 assert hand.state == state and hand.hand == number
 
 
+KUHN_OF_THREE = """
+GAMEDEF
+limit
+numPlayers = 3
+numRounds = 1
+blind = 1 1 1
+raiseSize = 1
+firstPlayer = 1
+maxRaises = 1
+numSuits = 1
+numRanks = 4
+numHoleCards = 1
+numBoardCards = 0
+END GAMEDEF
+"""
+# lines of the log of the official dealer for kuhn.limit.3p.game, with seed 7
+OFFICIAL_LINES = (
+    "STATE:0:rcf:As|Qs|Ks:3|-2|-1:P1|P2|P3",
+    "STATE:1:rff:Ks|Qs|As:2|-1|-1:P2|P3|P1",
+    "STATE:2:rcc:As|Ks|Js:4|-2|-2:P3|P1|P2",
+)
+
+
+def test_small_decks_have_the_cards_of_the_official_dealer():
+    game = acpc_format.parse_game(KUHN_OF_THREE)
+    for number, line in enumerate(OFFICIAL_LINES):
+        hand = acpc_format.parse_log_line(game, line)
+        assert acpc_format.format_log_line(game, hand.state, number, hand.names) == line
+    for card in ("Ts", "Ah", "2c"):  # not in the deck
+        with pytest.raises(cp.ConfigError, match="no card of this game"):
+            acpc_format.parse_log_line(game, OFFICIAL_LINES[0].replace("As", card))
+
+
+def test_lines_are_sent_at_once():
+    """A line must not wait until the other side has acknowledged the line before."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connection = socket.create_connection(listener.getsockname())
+        line_socket = acpc_match.LineSocket(connection, "peer")
+        try:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        finally:
+            line_socket.close()
+
+
 def test_wrong_values_of_a_log_are_refused(limit):
     line = "STATE:0:rf:TdAs|8hTc:-10|10:a|b"
     assert acpc_format.parse_log_line(limit, line).names == ("a", "b")

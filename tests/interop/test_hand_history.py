@@ -120,7 +120,7 @@ def test_losses_of_a_known_equilibrium(tmp_path, capsys):
     (tmp_path / "kuhn.game").write_text(KUHN)
     log = tmp_path / "match.log"
     log.write_text(
-        "STATE:0:rf:2c|4c:1|-1:ann|bob\nSTATE:1:crc:2c|4c:-2|2:ann|bob\nSCORE:-1|1:a|b\n"
+        "STATE:0:rf:Qs|As:1|-1:ann|bob\nSTATE:1:crc:Qs|As:-2|2:ann|bob\nSCORE:-1|1:a|b\n"
     )
     table = tmp_path / "losses.csv"
     words = ["review", str(log), "--game", str(tmp_path / "kuhn.game"), "--csv", str(table)]
@@ -130,9 +130,9 @@ def test_losses_of_a_known_equilibrium(tmp_path, capsys):
     losses = [float(row["ev_loss"]) for row in rows]
     assert losses == sorted(losses, reverse=True)
     # a king that folds loses the 4 chips of the pot after a call, less its call of 1: -1 against +2
-    assert (rows[0]["cards"], rows[0]["action"], losses[0]) == ("4c", "fold", pytest.approx(3.0))
+    assert (rows[0]["cards"], rows[0]["action"], losses[0]) == ("As", "fold", pytest.approx(3.0))
     # a jack that calls loses one chip more than one that folds
-    assert (rows[1]["cards"], rows[1]["action"], losses[1]) == ("2c", "call", pytest.approx(1.0))
+    assert (rows[1]["cards"], rows[1]["action"], losses[1]) == ("Qs", "call", pytest.approx(1.0))
     assert max(losses[2:]) < 0.2
     assert capsys.readouterr().out.splitlines()[1].startswith("0 ")
 
@@ -148,6 +148,6 @@ def test_review_of_a_large_game_has_probabilities(tmp_path, capsys):
 
 def test_actions_of_a_log_are_those_of_its_states():
     game = acpc_format.parse_game(KUHN)
-    hand = acpc_format.parse_log_line(game, "STATE:1:crc:2c|4c:-2|2:ann|bob")
+    hand = acpc_format.parse_log_line(game, "STATE:1:crc:Qs|As:-2|2:ann|bob")
     played = hand_review.hand_from_log(game, hand)
     assert [d.action for d in played.decisions] == [1, 2, 1] and played.state == hand.state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,9 +19,11 @@ from counterplay.cli.options import (
 )
 from counterplay.cli.output import print_json, print_table
 from counterplay.core.json_values import replace_non_finite
+from counterplay.errors import ConfigError
 from counterplay.play.agents import is_searcher
 
 if TYPE_CHECKING:
+    from counterplay.core.game import Game
     from counterplay.play.agents import AgentLoader
     from counterplay.play.bounds import LowerBound
     from counterplay.play.episodes import Agent
@@ -43,6 +45,16 @@ def bounds(
             minimum=0, help="Iterations of training of a learned response; 0 for no such response."
         ),
     ] = 0,
+    lbr: Annotated[
+        str | None,
+        typer.Option(
+            "--lbr",
+            metavar="SETTING",
+            help="Two-player poker: only the published local best response with exact ranges; "
+            "fold_call, pot_from_turn, fine_from_turn or fine_from_flop.",
+            show_default=False,
+        ),
+    ] = None,
     iterations: AgentIterationsOption = None,
     sampled: Annotated[
         bool,
@@ -58,6 +70,9 @@ def bounds(
     the policy (--learn). Both are lower bounds: a better response may exist. The match against
     uniform play is not a bound, only an estimate. If the game can be unrolled, the exact NashConv
     is printed too, and the share of it that each bound reaches.
+
+    For agents of two-player poker, also those that search, --lbr SETTING plays local best response
+    with the agent's exact range, every deal in both seats.
     """
     from counterplay.arenas.rules import TabularPolicy
     from counterplay.cli.progress import agent_loader_with_progress
@@ -66,6 +81,9 @@ def bounds(
     from counterplay.registry import get_spec
 
     rules = load_last_game(game, policy)
+    if lbr is not None:
+        _print_poker_response(rules, policy, lbr, episodes, seed, json)
+        return
     by_episodes = sampled or is_searcher(policy) or not is_small_game(rules)
     loader = agent_loader_with_progress(rules, iterations, rules_only=by_episodes)
     (agent,) = loader.load_agents(policy)
@@ -101,6 +119,37 @@ def bounds(
             print(f"{name} found {share:.0%} of the exact NashConv, {nash_conv:.6f}")
     interval = "" if match.is_exact else f", 95% {format_interval(score)}"
     print(f"a match with uniform play earns {score.mean:+.4g} a game{interval}")
+
+
+def _print_poker_response(
+    game: Game, policy: str, setting: str, episodes: int, seed: int, json: bool
+) -> None:
+    """Print what local best response with exact ranges wins against an agent per hand."""
+    from counterplay.cli.progress import ProgressBar
+    from counterplay.play.agents import AgentLoader
+    from counterplay.play.local_best_response import PUBLISHED_SETTINGS, LocalBestResponse
+    from counterplay.play.poker.range_match import play_response
+    from counterplay.registry import get_spec
+
+    if setting not in PUBLISHED_SETTINGS:
+        raise ConfigError(f"--lbr is {setting!r}, must be one of {', '.join(PUBLISHED_SETTINGS)}")
+    rules: Any = game
+    (agent,) = AgentLoader(game, rules_only=True).load_agents(policy)
+    response = LocalBestResponse(rules, agent, PUBLISHED_SETTINGS[setting])
+    num_deals = (episodes + 1) // 2
+    with ProgressBar("playing", "hands", total=2 * num_deals) as bar:
+        estimate = play_response(response, num_deals, seed, lambda n: bar.update(2 * n))
+    big_blind = max(rules.blinds)
+    mbb = [1000.0 / big_blind * x for x in (estimate.mean, estimate.margin)]
+    if json:
+        facts = {"game": get_spec(game), "policy": policy, "setting": setting}
+        print_json({**facts, "hands": 2 * num_deals, "wins_mbb": mbb[0], "margin_mbb": mbb[1]})
+        return
+    print(f"game  {get_spec(game)}")
+    low, high = mbb[0] - mbb[1], mbb[0] + mbb[1]
+    print(f"local best response ({setting}) wins {mbb[0]:+.4g} mbb a hand")
+    print(f"95% interval {low:+.4g} to {high:+.4g}")
+    print(f"{2 * num_deals:,} hands: each deal in both seats")
 
 
 def _bound_facts(bound: LowerBound) -> dict[str, object]:

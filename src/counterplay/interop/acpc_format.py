@@ -3,8 +3,9 @@
     MATCHSTATE:0:30:cr300c/:9hQd|/8c8h5c        the state of hand 30 as seat 0 sees it
     STATE:30:cr300c/r600f:9hQd|AsKs/8c8h5c:300|-300:ann|bob        a hand of a log
 
-Seats, raises (`r<total>` in no-limit games, `r` in limit games) and cards are those of
-`games/holdem_base.py`.
+Seats and raises (`r<total>` in no-limit games, `r` in limit games) are those of
+`games/holdem_base.py`. A deck of fewer than 52 cards has the highest ranks and the last suits, as
+the official dealer's: three cards are Qs, Ks and As.
 """
 
 from __future__ import annotations
@@ -121,6 +122,13 @@ def format_betting(state: HoldemState) -> str:
     return "/".join(part.rpartition(":")[2] for part in state.history.split("|"))
 
 
+def format_deck_cards(game: HoldemBase, cards: Sequence[int]) -> str:
+    """Return the names of cards, of which a small deck has the highest."""
+    first_rank, first_suit = len(RANKS) - game.num_ranks, len(SUITS) - game.num_suits
+    ranks_and_suits = (divmod(card, game.num_suits) for card in cards)
+    return "".join(RANKS[first_rank + rank] + SUITS[first_suit + s] for rank, s in ranks_and_suits)
+
+
 def format_cards(game: HoldemBase, state: HoldemState, viewer: int | None) -> str:
     """Return the cards that a seat sees, or all cards if `viewer` is None.
 
@@ -128,7 +136,7 @@ def format_cards(game: HoldemBase, state: HoldemState, viewer: int | None) -> st
     """
     is_showdown = state.to_act == TERMINAL and len(state.players_left) > 1
     hands = [
-        game.cards_name(game.hole_cards(state, seat))
+        format_deck_cards(game, game.hole_cards(state, seat))
         if viewer in (None, seat) or (is_showdown and seat in state.players_left)
         else ""
         for seat in range(game.num_players)
@@ -136,7 +144,7 @@ def format_cards(game: HoldemBase, state: HoldemState, viewer: int | None) -> st
     text, board = "|".join(hands), game.public_cards(state)
     for street in game.board_cards:
         if street and board:
-            text += f"/{game.cards_name(board[:street])}"
+            text += f"/{format_deck_cards(game, board[:street])}"
             board = board[street:]
     return text
 
@@ -261,7 +269,8 @@ def _is_hand(text: str) -> bool:
 def _parse_cards(game: HoldemBase, text: str) -> list[int]:
     cards = []
     for k in range(0, len(text), 2):
-        rank, suit = RANKS.find(text[k]), SUITS.find(text[k + 1 : k + 2] or " ")
+        rank = RANKS.find(text[k]) - len(RANKS) + game.num_ranks
+        suit = SUITS.find(text[k + 1 : k + 2] or " ") - len(SUITS) + game.num_suits
         if not 0 <= rank < game.num_ranks or not 0 <= suit < game.num_suits:
             raise ConfigError(f"{text[k : k + 2]!r} is no card of this game")
         cards.append(rank * game.num_suits + suit)

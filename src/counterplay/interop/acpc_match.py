@@ -42,6 +42,9 @@ class LineSocket:
 
     def __init__(self, connection: socket.socket, name: str):
         self.connection, self.name, self._buffer = connection, name, b""
+        if connection.family in (socket.AF_INET, socket.AF_INET6):
+            # else a short line waits for the acknowledgement of the line before, up to 40 ms
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def read_line(self, seconds: float, deadline: float | None = None) -> str:
         """Return the next line that is not a comment, without its end.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from counterplay.core.game import CHANCE
 from counterplay.games.holdem_base import HoldemBase
-from counterplay.interop.acpc_format import LoggedHand
+from counterplay.interop.acpc_format import LoggedHand, format_deck_cards
 from counterplay.interop.hand_history import PlayedAction, PlayedHand
 from counterplay.play.episodes import Agent
 from counterplay.play.sessions import ActionEvaluator
@@ -73,8 +73,8 @@ def review_decision(
         hand=hand.number,
         player=hand.names[state.to_act],
         street=STREETS[state.round] if len(game.board) == 4 else f"round {state.round + 1}",
-        cards=game.own_cards(state, state.to_act),
-        board=game.cards_name(game.public_cards(state)),
+        cards=format_deck_cards(game, sorted(game.hole_cards(state, state.to_act), reverse=True)),
+        board=format_deck_cards(game, game.public_cards(state)),
         action=game.action_name(state, decision.action),
         probability=float(probabilities[index]),
         ev_loss=None if values is None else float(max(values) - values[index]),

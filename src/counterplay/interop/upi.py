@@ -12,6 +12,9 @@ action.
 
 The protocol is described at https://piosolver.com/docs/upi (version 3.0); commands that only
 matter to that program (`set_threads`, `set_recalc_accuracy`, ...) are accepted without effect.
+Where that page leaves room, answers have the meaning that public clients give them: EVs count from
+the start of the tree, so that a fold loses the chips put in; matchups are weighted by the player's
+own range; a message `SOLVER: stopped` has no end string.
 """
 
 from __future__ import annotations
@@ -37,11 +40,18 @@ from counterplay.arenas.holdem.betting import (
     next_street_state,
     node_kind,
 )
+from counterplay.arenas.holdem.boards import IDENTITY_PERMUTATION
 from counterplay.arenas.holdem.hand_ranges import Range
-from counterplay.arenas.holdem.inspection import NodeLocation, find_node, player_values
+from counterplay.arenas.holdem.inspection import (
+    NodeLocation,
+    find_node,
+    hand_equity,
+    player_values,
+)
 from counterplay.arenas.holdem.spot import MAX_CHIPS, BetSizes, Spot
 from counterplay.arenas.holdem.spot_arena import SpotArena
-from counterplay.core.arena import Floats
+from counterplay.core.archive import read_archive, write_archive
+from counterplay.core.arena import Floats, Ints
 from counterplay.core.cards import (
     ALL_HANDS,
     card_name,
@@ -55,16 +65,27 @@ from counterplay.errors import ConfigError, CounterplayError
 from counterplay.registry import load_registered_algorithm
 
 NUM_HANDS = len(ALL_HANDS)
-MAX_LINE_LENGTH = 1 << 16  # characters; a range of 1,326 numbers has about 10,000
+MAX_LINE_LENGTH = 1 << 18  # characters; 1,326 numbers have about 10,000
 MAX_LINES = 20_000
 POSITIONS = ("OOP", "IP")
 STEP_ITERATIONS = 10  # between two looks at the clock and at `stop`
 UPDATE_SECONDS = 5.0  # between two SOLVER messages
+MAX_INFO_LINES = 1000
+UPI_FORMAT = "counterplay upi tree 1"
+SAVED_SETTINGS = ("board", "pot", "stack", "rake", "lines", "info", "accuracy")
+SAVED_TABLES = ("regret", "policy_sum", "last_weight")
 IGNORED = (
     *("set_threads", "set_recalc_accuracy", "set_always_recalc", "set_info_freq", "set_mes"),
-    *("set_isomorphism", "add_info_line", "reset_tree_info", "load_all_nodes"),
+    *("set_isomorphism", "load_all_nodes", "rebuild_forgotten_streets", "set_algorithm"),
+    *("small_strats", "take_a_break"),
 )
 MAX_EXTRA_SECONDS = 3600.0 * 24
+BANNER = (  # clients skip three or four lines at the start
+    "Counterplay {version}",
+    "https://piosolver.com/docs/upi describes the protocol",
+    "for hold'em spots from the flop on",
+    "ready",
+)
 
 
 class UpiError(ConfigError):
@@ -86,18 +107,37 @@ class UpiEngine:
     stack: int = 0
     rake: tuple[float, float] = (0.0, 0.0)  # fraction of the pot, and a cap in chips
     lines: list[tuple[int, ...]] = field(default_factory=list)
+    info: list[str] = field(default_factory=list)  # texts of `add_info_line`
     accuracy: float = 0.0  # chips of exploitability at which solving stops
 
     def __post_init__(self) -> None:
         self.lock, self.stopping = threading.RLock(), threading.Event()
+        self.start_time = time.monotonic()
         self.arena: SpotArena | None = None
         self.memory: Any = None
         self.algorithm = load_registered_algorithm("dcfr")
         self.solver: threading.Thread | None = None
+        self.is_solving = False  # False before the message that it stopped: `go` may follow at once
         self.seconds = 0.0
 
-    def run_command(self, line: str) -> list[str]:
-        """Return the answer to a line; errors are one line that begins with ERROR."""
+    def run_command(
+        self, line: str, write: Callable[[list[str]], None] = lambda lines: None
+    ) -> list[str]:
+        """Return the answer to a line; errors are one line that begins with ERROR.
+
+        Args:
+            line: the command.
+            write: called with the answer, before a solver that the command starts can send
+                messages.
+        """
+        running = self.solver
+        answer = self._answer(line)
+        write(answer)
+        if self.solver is not running and self.solver is not None:
+            self.solver.start()
+        return answer
+
+    def _answer(self, line: str) -> list[str]:
         try:
             if len(line) > MAX_LINE_LENGTH:
                 raise UpiError(f"the line has {len(line)} characters, more than {MAX_LINE_LENGTH}")
@@ -126,6 +166,16 @@ class UpiEngine:
     def do_echo(self, words: list[str]) -> list[str]:
         """Answer with the arguments."""
         return [" ".join(words)]
+
+    def do_show_version(self, words: list[str]) -> list[str]:
+        """Answer with the version, three numbers."""
+        from counterplay import __version__
+
+        return [".".join(__version__.split(".")[:3])]
+
+    def do_solver_time(self, words: list[str]) -> list[str]:
+        """Answer with the seconds since the start."""
+        return [f"{time.monotonic() - self.start_time:.3f}"]
 
     def do_set_board(self, words: list[str]) -> None:
         """Set the board of 3 to 5 cards."""
@@ -195,6 +245,29 @@ class UpiEngine:
         """Remove all lines."""
         self.lines, self.arena = [], None
 
+    def do_add_info_line(self, words: list[str]) -> None:
+        """Keep a text for `show_tree_info`."""
+        if len(self.info) >= MAX_INFO_LINES:
+            raise UpiError(f"add_info_line: more than {MAX_INFO_LINES:,} lines")
+        self.info.append(" ".join(words))
+
+    def do_reset_tree_info(self, words: list[str]) -> None:
+        """Forget the texts of `add_info_line`."""
+        self.info = []
+
+    def do_show_tree_info(self, words: list[str]) -> list[str]:
+        """Answer with the settings as lines #name#value, then those of `add_info_line`."""
+        facts = {
+            "Board": " ".join(card_name(card) for card in parse_cards(self.board, "set_board")),
+            "Pot": sum(self.pot),
+            "EffectiveStacks": self.stack,
+        }
+        return [*(f"#{name}#{value}" for name, value in facts.items()), *self.info]
+
+    def do_show_board_no_iso(self, words: list[str]) -> list[str]:
+        """Answer with the board of `set_board`."""
+        return [" ".join(card_name(card) for card in parse_cards(self.board, "set_board"))]
+
     def do_show_all_lines(self, words: list[str]) -> list[str]:
         """Answer with the betting lines of the tree, without cards."""
         arena, lines = self._require_tree(), []
@@ -234,9 +307,9 @@ class UpiEngine:
         self.arena = self.memory = None
 
     def do_go(self, words: list[str]) -> None:
-        """Solve in the background: to the accuracy, or for a number of seconds or steps."""
+        """Solve in the background: to the accuracy, for some seconds or steps, or until `stop`."""
         self._require_tree()
-        if self.solver is not None and self.solver.is_alive():
+        if self.is_solving:
             raise UpiError("go: the solver is already running")
         seconds, steps = MAX_EXTRA_SECONDS, MAX_CHIPS
         if words:
@@ -245,34 +318,45 @@ class UpiEngine:
                 raise UpiError("go: give nothing, or a number and seconds or steps")
             number = _read_number("go", words[0], 0.0, MAX_EXTRA_SECONDS)
             seconds, steps = (number, steps) if unit == "seconds" else (seconds, int(number))
-        elif self.accuracy <= 0.0:
-            raise UpiError("go: set_accuracy comes first, or give a number of seconds or steps")
         self.stopping.clear()
+        self.is_solving = True
+        # `run_command` starts it after the answer
         self.solver = threading.Thread(target=self._solve, args=(seconds, steps), daemon=True)
-        self.solver.start()
 
     def _solve(self, seconds: float, steps: int) -> None:
-        start, last, reason, done = time.monotonic(), time.monotonic(), "requested", 0
-        while not self.stopping.is_set():
-            with self.lock:
-                if self.arena is None:
-                    break
-                count = min(STEP_ITERATIONS, steps - done)
-                if count:
-                    self.memory = self.algorithm.step(self.arena, self.memory, count)
-                done += count
-                now = time.monotonic()
-                if done >= steps or now - start >= seconds:
-                    reason = "required number of steps" if done >= steps else "time limit"
-                    break
-                if self.accuracy and self._exploitability() <= self.accuracy:
-                    reason = "required accuracy reached"
-                    break
-                if now - last >= UPDATE_SECONDS:
-                    last, self.seconds = now, self.seconds + now - last
-                    self.emit(["SOLVER:", *self._result_lines()])
-        self.seconds += time.monotonic() - last
+        try:
+            reason = self._run_steps(seconds, steps)
+        except (CounterplayError, MemoryError) as error:
+            reason = f"error: {error}"
+        finally:
+            self.is_solving = False
         self.emit([f"SOLVER: stopped ({reason})"])
+
+    def _run_steps(self, seconds: float, steps: int) -> str:
+        """Solve and return the reason to stop."""
+        start, last, done = time.monotonic(), time.monotonic(), 0
+        try:
+            while not self.stopping.is_set():
+                with self.lock:
+                    if self.arena is None:
+                        break
+                    count = min(STEP_ITERATIONS, steps - done)
+                    if count:
+                        self.memory = self.algorithm.step(self.arena, self.memory, count)
+                    done += count
+                    now = time.monotonic()
+                    if done >= steps:
+                        return "required number of steps"
+                    if now - start >= seconds:
+                        return "time limit"
+                    if self.accuracy and self._exploitability() <= self.accuracy:
+                        return "required accuracy reached"
+                    if now - last >= UPDATE_SECONDS:
+                        last, self.seconds = now, self.seconds + now - last
+                        self.emit(["SOLVER:", *self._result_lines()])
+            return "requested"
+        finally:
+            self.seconds += time.monotonic() - last
 
     def do_stop(self, words: list[str]) -> None:
         """Stop the solver."""
@@ -291,6 +375,57 @@ class UpiEngine:
     def _stop_solver(self) -> None:
         self.stopping.set()
         self.do_wait_for_solver([])
+
+    def do_dump_tree(self, words: list[str]) -> None:
+        """Write the settings and the solution to a file, in the format of this package."""
+        self._check_file_words("dump_tree", words, ("full", "no_rivers", "no_turns"))
+        arena = self._require_tree()
+        values = {name: getattr(self, name) for name in SAVED_SETTINGS}
+        tables = {name: getattr(self.memory, name) for name in SAVED_TABLES}
+        locks = [np.zeros(0), *(lock.ravel() for lock in arena.locks.values())]
+        others = {
+            "ranges": np.stack(self.ranges),
+            "iteration": self.memory.iteration,
+            "locked_nodes": list(arena.locks),
+            "locks": np.concatenate(locks),
+        }
+        write_archive(words[0], UPI_FORMAT, {**values, **others, **tables}, compress=False)
+
+    def do_load_tree(self, words: list[str]) -> None:
+        """Read a file of `dump_tree`."""
+        self._check_file_words("load_tree", words, ("full", "fast", "auto"))
+        values = read_archive(words[0], UPI_FORMAT)
+        loaded = UpiEngine(self.emit)
+        try:
+            for name in SAVED_SETTINGS:
+                setattr(loaded, name, values[name])
+            loaded.ranges, loaded.lines = list(values["ranges"]), list(map(tuple, values["lines"]))
+            loaded.info = list(values["info"])
+            with loaded.lock:
+                loaded.do_build_tree([])
+            for name in SAVED_TABLES:
+                table = getattr(loaded.memory, name)
+                table[...] = values[name].reshape(table.shape)
+            loaded.memory.iteration = int(values["iteration"])
+            loaded._load_locks(values["locked_nodes"], values["locks"])
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise UpiError(f"load_tree: {words[0]} is damaged") from error
+        self._stop_solver()
+        for name in (*SAVED_SETTINGS, "ranges", "arena", "memory", "seconds"):
+            setattr(self, name, getattr(loaded, name))
+
+    def _load_locks(self, locked_nodes: Iterable[tuple[int, int]], weights: Floats) -> None:
+        arena, start = self._require_tree(), 0
+        for node, board in locked_nodes:
+            num_actions = len(arena.betting.nodes[node].actions)
+            shape = num_actions, arena.hands[arena.betting.nodes[node].kind].size
+            stop = start + shape[0] * shape[1]
+            arena.lock(node, board, weights[start:stop].reshape(shape))
+            start = stop
+
+    def _check_file_words(self, name: str, words: list[str], kinds: tuple[str, ...]) -> None:
+        if not 1 <= len(words) <= 2 or words[1:] not in ([], *([kind] for kind in kinds)):
+            raise UpiError(f"{name}: give a file, then nothing or one of {', '.join(kinds)}")
 
     # answers
 
@@ -320,8 +455,7 @@ class UpiEngine:
             return [_join_numbers(self.ranges[player])]
         location = self._find(words[1])
         _, _, reach = player_values(self._policy(), location, player)
-        hands = self._require_tree().hands[player]
-        vector = self._to_vector(reach * hands.weight, player, location)
+        vector = self._to_vector(reach, player, location)
         return [_join_numbers(np.clip(vector, 0.0, 1.0))]
 
     def do_show_strategy(self, words: list[str]) -> list[str]:
@@ -335,13 +469,84 @@ class UpiEngine:
         return [_join_numbers(self._to_vector(row, node.kind, location)) for row in rows]
 
     def do_calc_ev(self, words: list[str]) -> list[str]:
-        """Answer with a player's EVs and matchups at a node."""
+        """Answer with a player's EVs from the start of the tree, and its matchups, at a node."""
         _count_words("calc_ev", words, 2)
         player, location = _read_position(words[0]), self._find(words[1])
         value, mass, _ = player_values(self._policy(), location, player)
-        scale = self._require_tree().total_pair_weight
-        vectors = (np.where(mass > 0.0, value, np.nan), mass * scale)
+        state = self._require_tree().betting.nodes[location.node].state
+        spent = state.earlier_contribution + state.contributions[player]
+        matchups = self._matchups(player, self._reaches(location), location)
+        vectors = (np.where(mass > 0.0, value - spent, np.nan), matchups)
         return [_join_numbers(self._to_vector(v, player, location)) for v in vectors]
+
+    def do_calc_eq_node(self, words: list[str]) -> list[str]:
+        """Answer with a player's equities, matchups and total equity with the ranges at a node."""
+        _count_words("calc_eq_node", words, 2)
+        arena = self._require_tree()
+        player, location = _read_position(words[0]), self._find(words[1])
+        reaches = self._reaches(location)
+        board = arena.boards.cards[location.board]
+        equity = hand_equity(arena, player, board, reaches[player], reaches[1 - player])
+        matchups = self._matchups(player, reaches, location)
+        total = matchups.sum()
+        mean = float(equity @ matchups) / total if total > 0.0 else np.nan
+        vectors = (np.where(matchups > 0.0, equity, np.nan), matchups)
+        lines = [_join_numbers(self._to_vector(v, player, location)) for v in vectors]
+        return [*lines, _join_numbers(np.array([mean]))]
+
+    def do_calc_line_freq(self, words: list[str]) -> list[str]:
+        """Answer with the probability of the actions that lead to a node, given its cards."""
+        _count_words("calc_line_freq", words, 1)
+        return [f"{self._line_frequency(self._find(words[0])):.7g}"]
+
+    def do_calc_global_freq(self, words: list[str]) -> list[str]:
+        """Answer with the probability that a hand reaches a node, its cards included."""
+        _count_words("calc_global_freq", words, 1)
+        arena, location = self._require_tree(), self._find(words[0])
+        num_dealt = len(arena.boards.cards[location.board]) - len(arena.spot.cards)
+        frequency = self._line_frequency(location)
+        if num_dealt:
+            frequency *= self._root_matchups(location) / self._root_matchups(None)
+            remaining = len(arena.spot.deck_rules.cards) - len(arena.spot.cards) - 4
+            for number in range(num_dealt):
+                frequency /= remaining - number
+        return [f"{frequency:.7g}"]
+
+    def do_set_strategy(self, words: list[str]) -> None:
+        """Set the frequencies at a node: 1,326 numbers for each of its children."""
+        if not words:
+            raise UpiError("set_strategy: give a node, then 1,326 numbers for each child")
+        arena, location = self._require_tree(), self._find_decision("set_strategy", words[0])
+        node = arena.betting.nodes[location.node]
+        if len(words) != 1 + NUM_HANDS * len(node.actions):
+            raise UpiError(
+                f"set_strategy: {len(words) - 1} numbers, must be {NUM_HANDS} for each of "
+                f"{len(node.actions)} children"
+            )
+        numbers = [_read_number("set_strategy", word, 0.0, 1.0) for word in words[1:]]
+        rows = np.array(numbers).reshape(-1, NUM_HANDS)
+        weights = rows[:, self._hand_indices(node.kind, location)]
+        self._stop_solver()
+        is_locked = (location.node, location.board) in arena.locks
+        arena.lock(location.node, location.board, weights)  # checks that alike suits stay alike
+        if not is_locked:
+            arena.unlock(location.node, location.board)
+        self._set_average(location, weights)
+
+    def do_lock_node(self, words: list[str]) -> None:
+        """Lock a node to its strategy: solving and best responses keep to it."""
+        _count_words("lock_node", words, 1)
+        location = self._find_decision("lock_node", words[0])
+        self._stop_solver()
+        weights = self._policy().probabilities_at(location.node, location.board)
+        self._require_tree().lock(location.node, location.board, weights)
+
+    def do_unlock_node(self, words: list[str]) -> None:
+        """Remove the lock of a node."""
+        _count_words("unlock_node", words, 1)
+        arena, location = self._require_tree(), self._find_decision("unlock_node", words[0])
+        self._stop_solver()
+        arena.unlock(location.node, location.board)
 
     def do_calc_results(self, words: list[str]) -> list[str]:
         """Answer with the EVs of both players and of their best responses."""
@@ -421,6 +626,51 @@ class UpiEngine:
                 number = betting.block_parents[node.block]
         return ":".join(["r:0", *parts])
 
+    def _find_decision(self, name: str, node_id: str) -> NodeLocation:
+        """Return the node of a name if a player acts there."""
+        location = self._find(node_id)
+        if self._require_tree().betting.nodes[location.node].kind >= FOLD:
+            raise UpiError(f"{name}: no player acts at {node_id}")
+        return location
+
+    def _reaches(self, location: NodeLocation) -> tuple[Floats, Floats]:
+        """Return both players' ranges [hands] at a node."""
+        policy = self._policy()
+        first, second = (player_values(policy, location, player)[2] for player in (0, 1))
+        return first, second
+
+    def _matchups(
+        self, player: int, reaches: tuple[Floats, Floats], location: NodeLocation
+    ) -> Floats:
+        """Return each hand's weight [hands] times that of the hands it can meet."""
+        arena = self._require_tree()
+        hands, others = arena.hands[player], arena.hands[1 - player]
+        board = arena.boards.cards[location.board]
+        live = [~np.isin(h.cards, board).any(axis=1) for h in (hands, others)]
+        mass = hands.compatible_mass(others, reaches[1 - player] * live[1])
+        matchups: Floats = reaches[player] * live[0] * mass
+        return matchups
+
+    def _root_matchups(self, location: NodeLocation | None) -> float:
+        """Return all matchups before the first action, with the cards of a node if one is given."""
+        arena = self._require_tree()
+        root = NodeLocation(0, 0, IDENTITY_PERMUTATION) if location is None else location
+        weights = arena.hands[0].weight, arena.hands[1].weight
+        return float(self._matchups(0, weights, root).sum())
+
+    def _line_frequency(self, location: NodeLocation) -> float:
+        total = self._root_matchups(location)
+        reached = float(self._matchups(0, self._reaches(location), location).sum())
+        return reached / total if total > 0.0 else 0.0
+
+    def _set_average(self, location: NodeLocation, weights: Floats) -> None:
+        """Write frequencies into the average, with the weight that each hand has there."""
+        arena = self._require_tree()
+        piece = arena.piece_slice(location.node, location.board)
+        for table in (self.memory.regret, self.memory.policy_sum[0]):
+            rows = table[piece].reshape(weights.shape)
+            rows[:] = weights * np.maximum(np.abs(rows).sum(axis=0), 1.0)
+
     def _child_names(self, node_id: str) -> list[str]:
         arena = self._require_tree()
         if node_id == "r":
@@ -456,13 +706,18 @@ class UpiEngine:
     def _to_vector(self, values: Floats, player: int, location: NodeLocation) -> Floats:
         """Return values of the arena's hands as [1326], on the cards that the client named."""
         arena = self._require_tree()
-        inverse = tuple(location.suit_permutation.index(s) for s in range(4))
         vector = np.zeros(NUM_HANDS)
-        board = set(arena.boards.cards[location.board])
-        for hand, value in zip(arena.hands[player].cards.tolist(), values.tolist(), strict=True):
-            if not board & set(hand):
-                vector[hand_index(*(permute_suits(card, inverse) for card in hand))] = value
+        live = ~np.isin(arena.hands[player].cards, arena.boards.cards[location.board]).any(axis=1)
+        vector[self._hand_indices(player, location)[live]] = values[live]
         return vector
+
+    def _hand_indices(self, player: int, location: NodeLocation) -> Ints:
+        """Return the client's numbers [hands] of the arena's hands on the board of a node."""
+        inverse = tuple(location.suit_permutation.index(s) for s in range(4))
+        hands = self._require_tree().hands[player].cards.tolist()
+        return np.array(
+            [hand_index(*(permute_suits(card, inverse) for card in hand)) for hand in hands]
+        )
 
 
 def build_betting_from_lines(spot: Spot, lines: Iterable[tuple[int, ...]]) -> BettingTree:
@@ -541,18 +796,22 @@ def _line_actions(
 
 
 def serve(reader: TextIO, writer: TextIO) -> None:
-    """Answer commands from a text stream until `exit` or its end."""
+    """Answer commands from a text stream until `exit` or its end, after the lines of `BANNER`."""
+    from counterplay import __version__
+
     end_string, output = "", threading.Lock()
 
-    def write(lines: list[str]) -> None:
+    def write(lines: list[str], with_end: bool = True) -> None:
         with output:
             for line in lines:
                 writer.write(line + "\n")
-            if end_string:
+            if end_string and with_end:
                 writer.write(end_string + "\n")
             writer.flush()
 
-    engine = UpiEngine(write)
+    # a message of one line has no end string
+    engine = UpiEngine(lambda lines: write(lines, len(lines) > 1))
+    write([line.format(version=__version__) for line in BANNER])
     try:
         while line := reader.readline(MAX_LINE_LENGTH + 2):
             text = line.strip()
@@ -560,13 +819,17 @@ def serve(reader: TextIO, writer: TextIO) -> None:
                 continue
             if text == "exit":
                 break
-            if text.startswith("set_end_string"):
-                words = text.split()
-                end_string = words[1] if len(words) == 2 else end_string
-                is_valid = len(words) == 2
+            name, *words = text.split()
+            if name == "set_end_string":
+                end_string = words[0] if len(words) == 1 else end_string
+                is_valid = len(words) == 1
                 write(["set_end_string ok!" if is_valid else "ERROR: set_end_string: give a word"])
                 continue
-            write(engine.run_command(text))
+            if name == "reset_end_string":
+                end_string = ""
+                write(["reset_end_string ok!"])
+                continue
+            engine.run_command(text, write)
     finally:
         engine.stopping.set()
 

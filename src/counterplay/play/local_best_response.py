@@ -93,7 +93,8 @@ class LocalBestResponse:
     config: LocalResponseConfig = field(default_factory=LocalResponseConfig)
 
     def __post_init__(self) -> None:
-        if self.game.num_players != 2:
+        game: object = self.game  # agents by name meet any game
+        if not isinstance(game, HoldemBase) or game.num_players != 2:
             raise ConfigError("local best response is for poker of two players")
         self._ranges: dict[tuple[str, int], Floats] = {}
         self._equities: dict[tuple[int, ...], tuple[Ints, Floats]] = {}

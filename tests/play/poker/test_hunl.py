@@ -162,6 +162,9 @@ def test_other_games_and_missing_blueprints_are_refused(blueprint, tmp_path, mon
     other.write_text("no")
     with pytest.raises(ConfigError, match="is not a blueprint"):
         load_blueprint(str(other))
+    for street in (0, 1):
+        with pytest.raises(ConfigError, match=f"search_street is {street}, must be 2"):
+            HoldemAgentConfig(search_street=street)
     with pytest.raises(ConfigError, match="method is 'magic'"):
         load_search_agent("hunl(method='magic')")
 

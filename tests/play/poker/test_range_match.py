@@ -9,7 +9,13 @@ import counterplay as cp
 from counterplay.core.cards import ALL_HANDS, parse_cards
 from counterplay.errors import ConfigError, FileError
 from counterplay.games.holdem_base import hand_strength
-from counterplay.play.poker.range_match import RangeMatch, disjoint_mass, showdown_sums
+from counterplay.play.local_best_response import PUBLISHED_SETTINGS, LocalBestResponse
+from counterplay.play.poker.range_match import (
+    RangeMatch,
+    disjoint_mass,
+    play_response,
+    showdown_sums,
+)
 from tests.play.poker.class_buckets import random_policy
 
 BOARD = parse_cards("Td9d6hQc2s")
@@ -113,3 +119,18 @@ def test_a_log_continues_the_match(game, agents, tmp_path):
 def test_other_games_are_refused(agents):
     with pytest.raises(ConfigError, match="is for two-player hold'em"):
         RangeMatch(cp.load_game("no_limit_holdem(players=3)"), agents)
+
+
+def test_local_best_response_meets_the_range_of_the_agent(game, agents):
+    """Winnings are those of a match over ranges, and of chips for agents without ranges."""
+    config = PUBLISHED_SETTINGS["fold_call"]
+    response = LocalBestResponse(game, agents[0], config)
+    match = RangeMatch(game, [response, agents[0]], seed=3)
+    for _ in match.play(3):
+        pass
+    numbers = []
+    estimate = play_response(response, 3, 3, numbers.append)
+    assert estimate == match.result().aivat and numbers == [1, 2, 3]
+    response = LocalBestResponse(game, cp.TabularPolicy(game), config)
+    chips = play_response(response, 2, 3)
+    assert chips.deviation > 0.0 and chips.mean == round(2 * chips.mean) / 2

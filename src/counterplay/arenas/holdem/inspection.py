@@ -106,7 +106,7 @@ def inspect_node(policy: HoldemPolicy, history: str = "") -> NodeView:
     if actions[0] == "fold":
         action_values[0] *= 0.0  # exactly 0; NaN if values are not known
     mean = (probabilities * action_values).sum(axis=0)
-    equity = _hand_equity(arena, player, cards, reach, opponent_reach)
+    equity = hand_equity(arena, player, cards, reach, opponent_reach)
     return NodeView(
         history=history,
         board=cards_name(permute_suits(card, inverse) for card in cards),
@@ -224,7 +224,7 @@ def _block_values(
     return target.value.astype(np.float64), reach, opponent_reach
 
 
-def _hand_equity(
+def hand_equity(
     arena: SpotArena, player: int, board: tuple[int, ...], reach: Floats, opponent_reach: Floats
 ) -> Floats:
     """Return the equity [n] of each hand against the opponent's reach, over all boards to come."""

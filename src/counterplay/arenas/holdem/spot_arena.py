@@ -294,6 +294,11 @@ class SpotArena(HoldemArena):
                     hands = self.hands[self.betting.nodes[node].kind]
                     self.locks[node, board] = weights[:, hands.permute_suits(suit_permutation)]
 
+    def unlock(self, node: int, board: int) -> None:
+        """Remove the lock of a node on a canonical board, if there is one."""
+        self.locks.pop((node, board), None)
+        self.__dict__.pop("_lock_tables", None)
+
     def clear_locks(self) -> None:
         """Remove all locks."""
         self.locks.clear()

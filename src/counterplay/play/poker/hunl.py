@@ -84,6 +84,11 @@ class HoldemAgentConfig:
         if self.method not in METHODS:
             known = ", ".join(METHODS)
             raise ConfigError(f"hunl: method is {self.method!r}, must be one of {known}")
+        if self.search_street < TURN:
+            raise ConfigError(
+                f"hunl: search_street is {self.search_street}, must be 2 (the turn), 3 (the river) "
+                "or 4 (the blueprint alone); flops are not searched"
+            )
 
     def make_agent(self, game: HoldemBase) -> HoldemAgent:
         """Return the agent for a game, with the blueprint loaded."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -37,6 +37,8 @@ from counterplay.errors import ConfigError, FileError
 from counterplay.games.holdem_base import FOLD, HoldemBase, HoldemState
 from counterplay.kernels.holdem import equities
 from counterplay.play.episodes import RandomStreams, sample_index
+from counterplay.play.local_best_response import LocalBestResponse
+from counterplay.play.match import Match
 from counterplay.registry import get_spec, load_game
 
 NUM_HANDS = len(ALL_HANDS)
@@ -360,6 +362,39 @@ class RangeMatch:
                 RangeEstimate(mean, Z_SCORE_95 * deviation / max(len(column), 1) ** 0.5, deviation)
             )
         return RangeMatchResult(len(rows), *estimates)
+
+
+def play_response(
+    response: LocalBestResponse,
+    num_deals: int,
+    seed: int = 0,
+    progress: Callable[[int], None] = lambda num_deals: None,
+) -> RangeEstimate:
+    """Return what local best response wins per hand, every deal played in both seats.
+
+    The winnings are averaged over the hands that the agent could have held, with the corrections of
+    AIVAT, where the agent knows its policy for every hand (hold'em with 52 cards); elsewhere they
+    are the chips won.
+
+    Args:
+        response: the response; its opponent is the agent.
+        num_deals: at least 2.
+        seed: of the cards and actions.
+        progress: called with the number of deals so far.
+    """
+    game, agent = response.game, response.opponent
+    is_holdem = game.num_hole_cards == 2 and game.board_cards == (0, 3, 1, 1)
+    if is_holdem and game.num_ranks * game.num_suits == NUM_CARDS and hasattr(agent, "hand_policy"):
+        range_match = RangeMatch(game, [response, agent], seed)
+        for number in range_match.play(num_deals):
+            progress(number + 1)
+        return range_match.result().aivat
+    match = Match(game, [response, agent], seed)
+    for number, _ in enumerate(match.play(2 * num_deals), 1):
+        progress(number)
+    score: Any = match.result().scores[0]
+    deviation = score.standard_error * num_deals**0.5
+    return RangeEstimate(score.mean, (score.high - score.low) / 2.0, deviation)
 
 
 def play_in_processes(
