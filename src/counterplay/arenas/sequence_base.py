@@ -1,4 +1,4 @@
-"""Members that arenas with sequences share, whatever their games are."""
+"""Members that arenas with sequences of all games share."""
 
 from __future__ import annotations
 
