@@ -9,7 +9,12 @@ import pytest
 
 import counterplay as cp
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
-from counterplay.arenas.holdem.game_subgames import StreetSubgames, resolve_street
+from counterplay.arenas.holdem.game_subgames import (
+    METHODS,
+    StreetSubgames,
+    opponent_mass,
+    resolve_street,
+)
 from counterplay.arenas.public_states import public_values
 from counterplay.core.cards import card_name
 from tests.arenas.holdem.test_game_arena import LEDUC, table_indices
@@ -84,9 +89,10 @@ def test_gadget_is_safe_and_unsafe_is_not():
     before = cp.exploitability(arena, policy)
     after = {
         method: cp.exploitability(arena, resolve_street(policy, 1, method, 400))
-        for method in ("unsafe", "resolve", "combined")
+        for method in METHODS
     }
     assert after["resolve"] < before + 2e-3
+    assert after["max_margin"] < before + 2e-3
     assert after["unsafe"] > before + 1e-2
     assert after["combined"] < after["unsafe"]
 
@@ -110,8 +116,66 @@ def test_isomorphism_does_not_change_resolved_policies():
         ({"street": 0}, "street is 0, must be from 1 to 1"),
         ({"street": 1, "method": "magic"}, "method is 'magic', must be one of unsafe"),
         ({"street": 1, "iterations": 0}, "iterations is 0, must be at least 1"),
+        (
+            {"street": 1, "algorithm": cp.algorithms.SequenceFormLP()},
+            "does not run on hold.em arenas",
+        ),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):
     with pytest.raises(cp.ConfigError, match=message):
         resolve_street(leduc_blueprint()[1], **arguments)
+
+
+def smallest_margins(policy, before, player):
+    """The smallest margin [R] of a player over its opponent's CBVs, per unit of its own reach."""
+    mass = opponent_mass(before.arena, before.street, before.ranges[player])
+    after = StreetSubgames(policy, before.street).best_response_values[1 - player]
+    gain = before.best_response_values[1 - player] - after
+    margin = np.divide(gain, mass, out=np.full_like(mass, np.inf), where=mass > 1e-9)
+    return margin.min(axis=1)
+
+
+def test_largest_smallest_margins_equal_those_of_linear_programmes_on_the_tree():
+    arena, policy = leduc_blueprint()
+    tree, indices = cp.build_tree(arena.game), table_indices(arena)
+    states = cp.search.public_states(tree)
+    flat = np.zeros(tree.num_sequences)
+    for infoset, key in enumerate(tree.infoset_keys):
+        weights = policy.weights[indices[int(tree.infoset_player[infoset]), key]]
+        uniform = np.ones(weights.size) / weights.size
+        row = weights / weights.sum() if weights.sum() > 0.0 else uniform
+        flat[tree.offset[infoset] : tree.offset[infoset + 1]] = row
+    flat = cp.Policy(tree, flat)
+    subgames = StreetSubgames(policy, 1)
+    solved = resolve_street(policy, 1, "max_margin", 1000, algorithm=cp.algorithms.DCFR(gamma=3))
+    margins = smallest_margins(solved, subgames, FIRST_PLAYER)
+    count = 0
+    for root, (_, block, board, _) in enumerate(subgames.roots.tolist()):
+        history = arena.public_history(arena.betting.block_starts[block], board)
+        (card,) = arena.hand_cards(1, board)[0].tolist()
+        infoset = tree.find_infoset(f"{card_name(card)}:{history}", FIRST_PLAYER)
+        state = int(states.infoset_state[infoset])
+        reach = subgames.ranges[FIRST_PLAYER][root]
+        if reach.sum() < 1e-3:
+            continue
+        subgame = cp.search.build_subgame(tree, flat, state, FIRST_PLAYER, "max_margin")
+        solution = subgame.solve(cp.algorithms.SequenceFormLP())
+        expected = cp.judge(subgame.tree, solution).values[FIRST_PLAYER]
+        assert margins[root] == pytest.approx(expected, abs=0.02)
+        count += 1
+    assert count > 10
+
+
+@pytest.mark.parametrize("name", ["dcfr(gamma=3)", "cfr_plus", "pcfr_plus"])
+@pytest.mark.parametrize("method", METHODS)
+def test_algorithms_of_the_cfr_family_solve_subgames(name, method):
+    arena, policy = leduc_blueprint()
+    algorithm, before = cp.load_algorithm(name), cp.exploitability(arena, policy)
+    solved = resolve_street(policy, 1, method, 300, algorithm=algorithm)
+    after = cp.exploitability(arena, solved)
+    assert (after < before + 2e-3) == (method in ("resolve", "max_margin"))
+    above = [n for n, node in enumerate(arena.betting.nodes) if node.state.street == 0]
+    for node in (n for n in above if arena.betting.nodes[n].kind < 2):
+        piece = arena.piece_slice(node, 0)
+        assert (solved.weights[piece] == policy.weights[piece]).all()

@@ -28,6 +28,7 @@ from counterplay.arenas.holdem.betting import FOLD
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from counterplay.arenas.holdem.game_subgames import (
     METHODS,
+    Gadget,
     StreetSubgames,
     resolve_street,
     solve_gadget,
@@ -334,7 +335,7 @@ def solve_to_street(
         blueprint: a policy on a `HoldemGameArena`.
         cut: betting round at whose start subgames end; later rounds keep the blueprint.
         street: betting round at which subgames begin.
-        method: "unsafe", "resolve" or "combined"; see `resolve_street`.
+        method: one of `METHODS`; see `resolve_street`.
         iterations: of CFR+.
         continuations: policies of the opponent after the cut; by default `bias_holdem_policy`.
 
@@ -356,7 +357,7 @@ def solve_to_street(
         if method == "unsafe" or street == 0:
             total = solve_unsafe(subgames, iterations, fallback)
         else:
-            total = solve_gadget(subgames, player, method, iterations, fallback)
+            total = solve_gadget(subgames, Gadget(subgames, player, method), iterations, fallback)
         for number, node in enumerate(arena.betting.nodes):
             if node.kind == player and street <= node.state.street < cut:
                 for board in range(arena.streets[node.state.street].num_boards):
