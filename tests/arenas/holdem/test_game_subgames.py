@@ -9,6 +9,7 @@ import pytest
 
 import counterplay as cp
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
+from counterplay.arenas.holdem.game_gifts import last_gaps, sum_gifts
 from counterplay.arenas.holdem.game_subgames import (
     METHODS,
     StreetSubgames,
@@ -19,6 +20,7 @@ from counterplay.arenas.public_states import public_values
 from counterplay.core.cards import card_name
 from tests.arenas.holdem.test_game_arena import LEDUC, table_indices
 
+SAFE_METHODS = ("resolve", "max_margin", "reach_max_margin")
 FIRST_PLAYER = 0  # opens every round of Leduc poker
 
 
@@ -91,8 +93,7 @@ def test_gadget_is_safe_and_unsafe_is_not():
         method: cp.exploitability(arena, resolve_street(policy, 1, method, 400))
         for method in METHODS
     }
-    assert after["resolve"] < before + 2e-3
-    assert after["max_margin"] < before + 2e-3
+    assert all(after[method] < before + 2e-3 for method in SAFE_METHODS)
     assert after["unsafe"] > before + 1e-2
     assert after["combined"] < after["unsafe"]
 
@@ -136,26 +137,72 @@ def smallest_margins(policy, before, player):
     return margin.min(axis=1)
 
 
-def test_largest_smallest_margins_equal_those_of_linear_programmes_on_the_tree():
+@cache
+def policy_on_tree():
+    """The tree of Leduc poker, and the blueprint on it."""
     arena, policy = leduc_blueprint()
     tree, indices = cp.build_tree(arena.game), table_indices(arena)
-    states = cp.search.public_states(tree)
     flat = np.zeros(tree.num_sequences)
     for infoset, key in enumerate(tree.infoset_keys):
         weights = policy.weights[indices[int(tree.infoset_player[infoset]), key]]
         uniform = np.ones(weights.size) / weights.size
         row = weights / weights.sum() if weights.sum() > 0.0 else uniform
         flat[tree.offset[infoset] : tree.offset[infoset + 1]] = row
-    flat = cp.Policy(tree, flat)
+    return tree, cp.Policy(tree, flat)
+
+
+def public_state_of(arena, tree, states, block, board):
+    """Return the number of the public state of a root."""
+    history = arena.public_history(arena.betting.block_starts[block], board)
+    (card,) = arena.hand_cards(1, board)[0].tolist()
+    infoset = tree.find_infoset(f"{card_name(card)}:{history}", FIRST_PLAYER)
+    return int(states.infoset_state[infoset])
+
+
+@pytest.mark.parametrize("opponent", [0, 1])
+@pytest.mark.parametrize(
+    ("method", "added"), [("reach_max_margin", sum_gifts), ("estimate", last_gaps)]
+)
+def test_gifts_and_gaps_equal_those_of_the_tree(opponent, method, added):
+    arena, policy = leduc_blueprint()
+    (tree, flat), subgames = policy_on_tree(), StreetSubgames(policy, 1)
+    states, result, count = cp.search.public_states(tree), added(subgames, opponent), 0
+    for root, (_, block, board, _) in enumerate(subgames.roots.tolist()):
+        if subgames.ranges[1 - opponent][root].min() < 1e-6:
+            continue
+        state = public_state_of(arena, tree, states, block, board)
+        values = [
+            cp.search.build_subgame(tree, flat, state, 1 - opponent, m).alternatives
+            for m in (method, "max_margin")
+        ]
+        expected = np.sort(values[0] - values[1])
+        np.testing.assert_allclose(np.sort(result[root]), expected, atol=1e-6)
+        count += int(np.abs(expected).max() > 1e-4)
+    assert count > 3
+
+
+def test_gifts_of_two_streets_are_added():
+    """Methods run from the third street on; gifts there are at least those of the second one."""
+    game = cp.load_game("custom_holdem(num_ranks=3,board_cards=(0,1,1),stacks=(8,8))")
+    arena = HoldemGameArena(game, "float64")
+    policy = cp.solve(arena, cp.algorithms.CFRPlus(), iterations=5).policy
+    early, late = (sum_gifts(StreetSubgames(policy, street), 0) for street in (1, 2))
+    assert late.min() >= -1e-9 and late.max() >= early.max() - 1e-9 > 0.0
+    before = cp.exploitability(arena, policy)
+    for method in ("reach_max_margin", "estimate"):
+        assert cp.exploitability(arena, resolve_street(policy, 2, method, 100)) < before
+
+
+def test_largest_smallest_margins_equal_those_of_linear_programmes_on_the_tree():
+    arena, policy = leduc_blueprint()
+    tree, flat = policy_on_tree()
+    states = cp.search.public_states(tree)
     subgames = StreetSubgames(policy, 1)
     solved = resolve_street(policy, 1, "max_margin", 1000, algorithm=cp.algorithms.DCFR(gamma=3))
     margins = smallest_margins(solved, subgames, FIRST_PLAYER)
     count = 0
     for root, (_, block, board, _) in enumerate(subgames.roots.tolist()):
-        history = arena.public_history(arena.betting.block_starts[block], board)
-        (card,) = arena.hand_cards(1, board)[0].tolist()
-        infoset = tree.find_infoset(f"{card_name(card)}:{history}", FIRST_PLAYER)
-        state = int(states.infoset_state[infoset])
+        state = public_state_of(arena, tree, states, block, board)
         reach = subgames.ranges[FIRST_PLAYER][root]
         if reach.sum() < 1e-3:
             continue
@@ -174,7 +221,7 @@ def test_algorithms_of_the_cfr_family_solve_subgames(name, method):
     algorithm, before = cp.load_algorithm(name), cp.exploitability(arena, policy)
     solved = resolve_street(policy, 1, method, 300, algorithm=algorithm)
     after = cp.exploitability(arena, solved)
-    assert (after < before + 2e-3) == (method in ("resolve", "max_margin"))
+    assert (after < before + 2e-3) == (method in SAFE_METHODS)
     above = [n for n, node in enumerate(arena.betting.nodes) if node.state.street == 0]
     for node in (n for n in above if arena.betting.nodes[n].kind < 2):
         piece = arena.piece_slice(node, 0)

@@ -13,6 +13,10 @@ reach. Methods:
   opponent decides for each hand to enter (probability f) or to get v instead.
 - `max_margin` (Moravcik et al., 2016): the opponent chooses a hand h, and gets its value less v(h),
   both divided by the player's reach that shares no card with h.
+- `reach_max_margin` (Brown and Sandholm, 2017): as `max_margin`, with v raised by the gifts of the
+  opponent's earlier mistakes (see `game_gifts`). Safe as `max_margin` is.
+- `estimate`: as `resolve`, with v an estimate of what the opponent could get elsewhere: its value
+  here, less that of its last action, plus that of the best other action there. Not safe.
 - `combined` (ericgjackson/slumbot2019): as `resolve`, but the opponent's range in the player's
   updates is min(1, r + s (1 - r) f + u), where s <= 1 is the largest number with
   s sum((1 - r) f) <= 0.2 sum(r), and u = 0.1 (sum(r) + s sum((1 - r) f)) / number of hands.
@@ -42,7 +46,7 @@ from counterplay.kernels.holdem.types import HoldemTables
 from counterplay.kernels.runtime.threads import run_in_threads
 from counterplay.registry import get_spec
 
-METHODS = ("unsafe", "resolve", "max_margin", "combined")
+METHODS = ("unsafe", "resolve", "max_margin", "reach_max_margin", "estimate", "combined")
 MAX_ADDED_SHARE = 0.2  # of the range that `combined` adds by follow probabilities
 UNIFORM_SHARE = 0.1  # of the range that `combined` adds to all hands alike
 MIN_MASS = 1e-6  # relative; the opponent of `max_margin` does not choose hands below it
@@ -141,6 +145,16 @@ class StreetSubgames:
             for value, mass in zip(self.best_response_values, masses, strict=True)
         )
         return first, second
+
+    def alternatives(self, opponent: int, method: str) -> Floats:
+        """Return the opponent's alternative values [R, hands] of a method, times own reach."""
+        from counterplay.arenas.holdem.game_gifts import last_gaps, sum_gifts
+
+        values = self.zero_sum_values[opponent]
+        if method not in ("reach_max_margin", "estimate"):
+            return values
+        added = (sum_gifts if method == "reach_max_margin" else last_gaps)(self, opponent)
+        return values + added * opponent_mass(self.arena, self.street, self.ranges[1 - opponent])
 
     def walk(
         self, player: int, tables: HoldemTables, mode: int, own_reach: Floats, opponent: Floats
@@ -285,8 +299,9 @@ class Gadget:
 
     def __init__(self, subgames: StreetSubgames, player: int, method: str):
         self.subgames, self.player, self.method = subgames, player, method
-        self.alternatives = subgames.zero_sum_values[1 - player]
-        if method == "max_margin":
+        self.alternatives = subgames.alternatives(1 - player, method)
+        self.has_margins = method in ("max_margin", "reach_max_margin")
+        if self.has_margins:
             self.mass = opponent_mass(subgames.arena, subgames.street, subgames.ranges[player])
             self.is_live = self.mass > MIN_MASS * self.mass.max(axis=1, keepdims=True)
             self.regret = np.zeros((1, *self.mass.shape))  # of each hand
@@ -295,7 +310,7 @@ class Gadget:
 
     @property
     def chosen_share(self) -> Floats:
-        """Probability [R, hands] of each hand in the opponent's choice of `max_margin`."""
+        """Probability [R, hands] of each hand in the opponent's choice of a hand."""
         total, count = (x.sum(axis=1, keepdims=True) for x in (self.regret[0], self.is_live))
         uniform = np.divide(self.is_live, count, out=np.zeros_like(self.mass), where=count > 0)
         return np.divide(self.regret[0], total, out=uniform, where=total > 0.0)
@@ -303,7 +318,7 @@ class Gadget:
     @property
     def entering(self) -> Floats:
         """The opponent's reach [R, hands] at the roots."""
-        if self.method == "max_margin":
+        if self.has_margins:
             # any constant in a root is right: this one makes it about 1 for each hand
             scale = (self.mass * self.is_live).sum(axis=1, keepdims=True)
             share = np.zeros_like(self.mass)
@@ -321,7 +336,7 @@ class Gadget:
             entering: [R, hands] as `entering` had it.
             values: [R, hands] the opponent's cf_values at the roots.
         """
-        if self.method == "max_margin":
+        if self.has_margins:
             margin = np.zeros_like(values)
             np.divide(values - self.alternatives, self.mass, out=margin, where=self.is_live)
             mean = (self.chosen_share * margin).sum(axis=1, keepdims=True)
