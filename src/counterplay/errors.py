@@ -57,7 +57,7 @@ class FileError(RunError):
 
 
 class SearchWarning(UserWarning):
-    """An agent goes on with less than it was asked for; commands print it as a note."""
+    """An agent plays on with less than its settings say; commands print it as a note."""
 
 
 class TimeLimitWarning(SearchWarning):

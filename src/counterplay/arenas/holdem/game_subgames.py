@@ -309,7 +309,7 @@ class Gadget:
             self.regret = np.zeros((2, *self.alternatives.shape))  # of entering, of the alternative
 
     @property
-    def chosen_share(self) -> Floats:
+    def choice(self) -> Floats:
         """Probability [R, hands] of each hand in the opponent's choice of a hand."""
         total, count = (x.sum(axis=1, keepdims=True) for x in (self.regret[0], self.is_live))
         uniform = np.divide(self.is_live, count, out=np.zeros_like(self.mass), where=count > 0)
@@ -322,7 +322,7 @@ class Gadget:
             # any constant in a root is right: this one makes it about 1 for each hand
             scale = (self.mass * self.is_live).sum(axis=1, keepdims=True)
             share = np.zeros_like(self.mass)
-            return np.divide(self.chosen_share * scale, self.mass, out=share, where=self.is_live)
+            return np.divide(self.choice * scale, self.mass, out=share, where=self.is_live)
         total = self.regret.sum(axis=0)
         follow = np.divide(self.regret[0], total, out=np.ones_like(total), where=total > 0.0)
         if self.method == "combined":
@@ -339,7 +339,7 @@ class Gadget:
         if self.has_margins:
             margin = np.zeros_like(values)
             np.divide(values - self.alternatives, self.mass, out=margin, where=self.is_live)
-            mean = (self.chosen_share * margin).sum(axis=1, keepdims=True)
+            mean = (self.choice * margin).sum(axis=1, keepdims=True)
             gain = np.where(self.is_live, margin - mean, 0.0)
             self.regret[0] = np.maximum(self.regret[0] + gain, 0.0)
             return
