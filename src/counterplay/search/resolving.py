@@ -62,6 +62,18 @@ class Resolving:
             raise ConfigError(f"resolving needs a two-player zero-sum game, unlike {tree.spec}")
         load_registered_algorithm(self.algorithm)
 
+    def check_holdem(self) -> None:
+        """Raise ConfigError if the settings do not fit a hold'em game too large for a tree."""
+        from counterplay.search.holdem_resolving import check_settings
+
+        check_settings(self)
+
+    def make_holdem_agent(self, arena: Any, blueprint: Any) -> Any:
+        """Return the agent for a hold'em game from the first card; see `HoldemResolvingAgent`."""
+        from counterplay.search.holdem_resolving import HoldemResolvingAgent
+
+        return HoldemResolvingAgent(arena, blueprint, self)
+
     def make_agent(self, tree: TreeArena, blueprint: Policy) -> ResolvingAgent:
         """Return the agent for a two-player zero-sum tree and a blueprint of it."""
         return ResolvingAgent(tree, blueprint, self)
