@@ -56,7 +56,7 @@ def test_tabulated_agent_equals_the_streets_solved_again(method):
     assert values[0] == pytest.approx(values[1], abs=1e-9)
 
 
-@pytest.mark.parametrize("spec", [TWO_STREETS, THREE_STREETS])
+@pytest.mark.parametrize("spec", [TWO_STREETS, THREE_STREETS], ids=["two", "three"])
 def test_agent_is_less_exploitable_than_its_blueprint(spec):
     arena, blueprint = make_blueprint(spec)
     policy = make_agent(spec, method="max_margin", iterations=100).tabulate()
@@ -104,6 +104,27 @@ def test_plays_matches_by_its_name(monkeypatch):
     assert first == second
     uniform = AgentLoader(game).load_agents("uniform")[0]
     assert head_to_head(game, agents[0], uniform, max_episodes=100).scores[0].mean > 0.0
+
+
+def test_blueprints_by_name_and_from_files(monkeypatch, tmp_path):
+    monkeypatch.setattr(build, "MIN_INFOSETS_FOR_FACTORED", 0)
+    loader, file = AgentLoader(cp.load_game(TWO_STREETS)), tmp_path / "blueprint.policy"
+    (uniform,) = loader.load_agents("resolving(iterations=5,blueprint=uniform)")
+    state = next(random_decisions(loader.game, 1))[0]
+    row = uniform.action_probabilities(state, 0)  # before the flop
+    assert row == pytest.approx([1 / len(row)] * len(row))
+    _, blueprint = make_blueprint(TWO_STREETS)
+    blueprint.save(file)
+    (agent,) = loader.load_agents(f"resolving(iterations=5,blueprint='{file}')")
+    direct = make_agent(TWO_STREETS, iterations=5)
+    for state, player in random_decisions(loader.game, 10):
+        rows = [a.action_probabilities(state, player) for a in (agent, direct)]
+        np.testing.assert_allclose(*rows, atol=1e-4)
+    with pytest.raises(cp.ConfigError, match="blueprint is 'nothing', must be"):
+        loader.load_agents("resolving(blueprint=nothing)")
+    other = AgentLoader(cp.load_game(THREE_STREETS))
+    with pytest.raises(cp.ConfigError, match=r"is a policy of custom_holdem.*, not custom_holdem"):
+        other.load_agents(f"resolving(blueprint='{file}')")
 
 
 def test_is_evaluated_exactly(monkeypatch, capsys):

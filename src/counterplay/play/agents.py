@@ -158,11 +158,9 @@ class AgentLoader:
 
             blueprint = uniform_policy(self.tree)
         else:
-            from counterplay.experiment.saved_policies import load_policies, split_source
+            from counterplay.experiment.saved_policies import load_policies
 
-            if not split_source(name)[0].exists():
-                advice = "an algorithm, a file of a policy, a run, or uniform"
-                raise ConfigError(f"blueprint is {name!r}, must be {advice}")
+            check_blueprint_exists(name)
             policies = load_policies(name, get_spec(self.game), build=lambda game: self.tree)
             blueprint = next(iter(policies.values()))
             if not hasattr(blueprint, "probabilities"):
@@ -177,7 +175,9 @@ class AgentLoader:
         from counterplay.experiment.saved_policies import input_file
 
         settings.check_holdem()
-        name, game = settings.blueprint, self.game
+        name = settings.blueprint
+        game: Any = self.game
+        arena: Any
         blueprint: Any
         if _base_name(name) in ALGORITHMS:
             algorithm, arena = load_algorithm(name), HoldemGameArena(game)
@@ -186,6 +186,7 @@ class AgentLoader:
             arena = HoldemGameArena(game)
             blueprint = HoldemPolicy(arena, np.zeros(arena.num_sequences), np.zeros(0))
         else:
+            check_blueprint_exists(name)
             with input_file():
                 blueprint = load_holdem_policy(name)
             if blueprint.arena.spec != get_spec(game):
@@ -247,6 +248,15 @@ class AgentLoader:
         if isinstance(searcher, AlphaBeta) and not searcher.max_depth and not searcher.max_seconds:
             agent = replace(agent, searcher=replace(agent.searcher, max_seconds=ALPHA_BETA_SECONDS))
         return agent
+
+
+def check_blueprint_exists(source: str) -> None:
+    """Raise ConfigError if a blueprint is neither a known name nor a file."""
+    from counterplay.experiment.saved_policies import split_source
+
+    if not split_source(source)[0].exists():
+        advice = "an algorithm, a file of a policy, a run, or uniform"
+        raise ConfigError(f"blueprint is {source!r}, must be {advice}")
 
 
 def is_large_holdem(game: Any) -> bool:

@@ -38,6 +38,9 @@ class Resolving:
 
     If a time limit ends before the first iteration, the policy so far is kept.
 
+    Hold'em games from the first card that are too large for a tree are played as vectors over
+    hands; see `HoldemResolvingAgent`. There is no `depth` there.
+
     With a `depth` the subgame is cut that many public states below. There the opponent chooses
     among the blueprint and variants of it that are biased to each action.
     """
