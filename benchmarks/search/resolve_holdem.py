@@ -18,6 +18,7 @@ from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from counterplay.arenas.holdem.game_subgames import METHODS, resolve_street
 
 RESULTS = "resolve_holdem"
+SLUMBOT_METHODS = ("unsafe", "resolve", "combined")
 
 
 def load_done_tasks(game: str, iterations: int, is_rounded: bool) -> set[tuple[int, str]]:
@@ -33,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("game")
     parser.add_argument("--streets", type=int, nargs="*", default=None)
-    parser.add_argument("--methods", nargs="*", default=METHODS, choices=METHODS)
+    parser.add_argument("--methods", nargs="*", default=SLUMBOT_METHODS, choices=METHODS)
     parser.add_argument("--iterations", type=int, default=200)
     parser.add_argument("--no-rounding", action="store_true")
     parser.add_argument("--store", action="store_true", help="append to the result file")

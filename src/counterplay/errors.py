@@ -56,6 +56,14 @@ class FileError(RunError):
     """A file that the user named cannot be used: missing, damaged, or of another kind."""
 
 
+class SearchWarning(UserWarning):
+    """An agent plays on with less than its settings say; commands print it as a note."""
+
+
+class TimeLimitWarning(SearchWarning):
+    """The time limit of a decision is too short for one iteration of a search."""
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return the clause "; did you mean 'x'?" for the closest known name, or ""."""
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)

@@ -547,7 +547,10 @@ def parse_spec(kind: str, spec: str) -> tuple[str, dict[str, Any]]:
         return name, parameters
     # RecursionError and MemoryError: nested too deeply
     except (SyntaxError, ValueError, TypeError, AssertionError, RecursionError, MemoryError):
-        message = f"cannot read the parameters of {spec!r}; write {name}(parameter=value, ...)"
+        message = (
+            f"cannot read the parameters of {spec!r}; write {name}(parameter=value, ...), "
+            "with quotes around paths"
+        )
         raise ConfigError(message) from None
 
 

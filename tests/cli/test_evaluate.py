@@ -128,6 +128,24 @@ def test_agent_as_json_and_export(run, tmp_path):
     assert facts["by_seed"] == [pytest.approx(facts["exploitability"])]
 
 
+@pytest.mark.parametrize(
+    ("game", "agent", "note"),
+    [
+        ("matching_pennies", "resolving", "has one public state: its players never know anything"),
+        ("kuhn_poker", "resolving(seconds=1e-9)", "a time limit of 1e-09 s is too short"),
+    ],
+)
+def test_warnings_of_agents_are_one_line_each(run, game, agent, note):
+    answer = run("evaluate", "--agent", agent, game)
+    (line,) = [line for line in answer.err.splitlines() if note in line]
+    assert line.startswith("note: ") and "UserWarning" not in answer.err
+
+
+def test_paths_without_quotes_are_explained(run):
+    answer = run("evaluate", "--agent", "resolving(blueprint=runs/leduc)", "kuhn_poker")
+    assert answer.code == 2 and "with quotes around paths" in answer.err
+
+
 def test_unknown_agent(run):
     answer = run("evaluate", "--agent", "is_mtcs", "kuhn_poker")
     assert answer.code != 0 and "did you mean 'is_mcts'" in answer.err

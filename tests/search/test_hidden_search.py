@@ -15,7 +15,7 @@ from counterplay.games.kuhn_poker import KuhnPoker
 from counterplay.play.agents import AgentLoader
 from counterplay.play.episodes import play_episode
 from counterplay.registry import SEARCH_AGENTS, load_search_agent
-from counterplay.search.hidden_agent import SearchRequest
+from counterplay.search.hidden_agent import HiddenSearchAgent, SearchRequest
 from counterplay.search.is_mcts import InfosetTree
 from counterplay.search.mirror_search import mirror_step
 from counterplay.search.oos import _OOSRun
@@ -282,10 +282,16 @@ def test_pimc_with_a_depth_limit_uses_episodes():
 # -- OOS
 
 
+def make_plain_oos(tree, delta, seed):
+    """Return the agent of the rules, in Python, with all histories of a tree as known ones."""
+    settings = cp.search.OOS(delta=delta)
+    return HiddenSearchAgent(tree.game, settings.search, settings, seed, TreeStateSampler(tree))
+
+
 def run_oos(simulations, delta, target):
     """Return the policy of all infosets after simulations that aim at one infoset of Kuhn."""
     tree = game_tree("kuhn_poker")
-    agent = cp.search.OOS(delta=delta).make_agent(tree.game, seed=3).on_tree(tree)
+    agent = make_plain_oos(tree, delta, 3)
     infoset = tree.find_infoset(target)
     state, player = first_infoset_states(tree)[infoset], int(tree.infoset_player[infoset])
     request = SearchRequest(agent, state, player, tuple(tree.game.actions(state)))
@@ -313,7 +319,7 @@ def test_oos_converges_with_and_without_targeting(delta, target):
 def test_sampled_regrets_are_unbiased_for_any_targeting(delta):
     """The mean of first updates is the exact regret of uniform play, at all infosets."""
     tree = game_tree("kuhn_poker")
-    agent = cp.search.OOS(delta=delta).make_agent(tree.game, seed=4).on_tree(tree)
+    agent = make_plain_oos(tree, delta, 4)
     state = first_infoset_states(tree)[tree.find_infoset("0pb")]
     run = _OOSRun(agent.settings, SearchRequest(agent, state, 0, (0, 1)))
     count, total, squares = 8_000, np.zeros(24), np.zeros(24)
@@ -335,7 +341,7 @@ def test_targeting_visits_the_target_more_often():
     counts = []
     for delta in (0.0, 0.9):
         tree = game_tree("kuhn_poker")
-        agent = cp.search.OOS(delta=delta).make_agent(tree.game, seed=3).on_tree(tree)
+        agent = make_plain_oos(tree, delta, 3)
         state = first_infoset_states(tree)[tree.find_infoset("0pb")]
         request = SearchRequest(agent, state, 0, (0, 1))
         run = _OOSRun(agent.settings, request)

@@ -84,9 +84,24 @@ def test_report_has_ranges_and_alternatives():
 
 
 def test_time_limit():
-    tree, _, agent = make("kuhn_poker", seconds=1e-6)
+    tree, _, agent = make("kuhn_poker", seconds=1e-2)
     policy = cp.search.tabulate_agent(tree, agent).policy
     assert cp.exploitability(tree, policy) < 0.5
+
+
+def test_a_time_limit_below_one_iteration_keeps_the_blueprint_and_says_so():
+    tree, blueprint, agent = make("kuhn_poker", seconds=1e-9)
+    with pytest.warns(cp.errors.TimeLimitWarning, match="too short for one iteration of cfr_plus"):
+        table = cp.search.tabulate_agent(tree, agent)
+    assert (table.policy.probabilities == blueprint.probabilities).all()
+    facts = agent.search_report(first_infoset_states(tree)[0], 0).facts
+    assert facts["time limit"].startswith("too short")
+
+
+def test_the_first_decision_is_not_in_the_time_of_a_decision():
+    table = cp.search.TabulatedAgent(None, 5, 9.0, (), first_seconds=8.0)
+    assert table.seconds_per_decision == 0.25
+    assert cp.search.TabulatedAgent(None, 1, 9.0, (), 9.0).seconds_per_decision == 9.0
 
 
 def test_plays_matches_and_episodes():

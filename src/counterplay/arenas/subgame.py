@@ -73,6 +73,13 @@ class Leaves(NamedTuple):
 NO_LEAVES = Leaves((), np.zeros((0, 0)))
 
 
+class TimedSolution(NamedTuple):
+    """The solution of a subgame within a time limit."""
+
+    policy: Policy
+    is_in_time: bool  # False if the first iteration took longer than the limit
+
+
 @dataclass(frozen=True, eq=False)
 class Subgame:
     """A subgame as a game of its own; `solve` with any algorithm that runs on trees."""
@@ -91,16 +98,28 @@ class Subgame:
             iterations: the number of iterations; ignored if there is a time limit.
             seconds: time limit; at least one iteration is done.
         """
-        memory = algorithm.init(self.tree)
-        if not seconds:
-            memory = algorithm.step(self.tree, memory, iterations)
-        else:
-            deadline, chunk = time.perf_counter() + seconds, 1
-            while time.perf_counter() < deadline and not (memory.iteration and memory.finished):
-                memory = algorithm.step(self.tree, memory, chunk)
-                chunk = min(2 * chunk, 64)
-            if not memory.iteration:
-                memory = algorithm.step(self.tree, memory, 1)
+        if seconds:
+            return self.solve_within(algorithm, seconds).policy
+        return self._policy(
+            algorithm, algorithm.step(self.tree, algorithm.init(self.tree), iterations)
+        )
+
+    def solve_within(self, algorithm: Any, seconds: float) -> TimedSolution:
+        """Return the policy of the derived game after a time limit, and whether that was enough.
+
+        Args:
+            algorithm: as in `solve`.
+            seconds: time limit; at least one iteration is done.
+        """
+        deadline, chunk = time.perf_counter() + seconds, 1
+        memory = algorithm.step(self.tree, algorithm.init(self.tree), 1)
+        is_in_time = memory.finished or time.perf_counter() < deadline
+        while time.perf_counter() < deadline and not memory.finished:
+            chunk = min(2 * chunk, 64)
+            memory = algorithm.step(self.tree, memory, chunk)
+        return TimedSolution(self._policy(algorithm, memory), is_in_time)
+
+    def _policy(self, algorithm: Any, memory: Any) -> Policy:
         policy: Policy = next(iter(algorithm.policies(self.tree, memory).values()))
         return policy
 

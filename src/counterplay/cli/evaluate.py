@@ -19,6 +19,7 @@ from counterplay.cli.options import (
     integer_option,
 )
 from counterplay.cli.output import print_json, print_note, print_table, write_outputs
+from counterplay.errors import ConfigError
 
 if TYPE_CHECKING:
     from counterplay.core.evaluation import Judgement
@@ -120,6 +121,9 @@ def _evaluate_agent(
     check_outputs(None, export, force)
     loader = agent_loader_with_progress(load_game(game))
     (agent,) = loader.load_agents(spec)
+    if hasattr(agent, "tabulate") and hasattr(agent, "list_roots"):
+        _evaluate_holdem_agent(spec, agent, export, json)
+        return
     with ProgressBar("searching", "infosets", total=seeds * loader.tree.num_infosets) as bar:
         table = tabulate_agent(loader.tree, agent, seed=seed, num_seeds=seeds, progress=bar.update)
     judgement, seconds = judge(loader.tree, table.policy), table.seconds_per_decision
@@ -137,6 +141,29 @@ def _evaluate_agent(
     write_outputs(table.policy, None, export)
 
 
+def _evaluate_holdem_agent(spec: str, agent: Any, export: Path | None, json: bool) -> None:
+    """Evaluate an agent on a hold'em arena, after it has solved every subgame of both players."""
+    import time
+
+    from counterplay.cli.progress import ProgressBar
+    from counterplay.core.evaluation import judge
+
+    if export:
+        raise ConfigError("--export is for games with a tree; leave it out in this hold'em game")
+    count, start = len(agent.list_roots()), time.perf_counter()
+    with ProgressBar("searching", "subgames", total=count) as bar:
+        policy = agent.tabulate(bar.update)
+    seconds, arena = (time.perf_counter() - start) / max(1, count), policy.arena
+    judgement, big_blind = judge(arena, policy), _big_blind(arena)
+    if json:
+        facts = {"game": arena.spec, "agent": spec, **_judgement_facts(judgement, big_blind)}
+        print_json(facts | {"seconds_per_subgame": seconds, "num_subgames": count})
+        return
+    print(f"game   {arena.spec}\nagent  {spec}")
+    _print_judgement(judgement, big_blind)
+    print(f"per subgame     {seconds:.2g} s ({count:,} subgames)")
+
+
 def to_tree_policy(policy: Any) -> Policy:
     """Put a policy that was learned on rules, as a table or as networks, on the game's tree."""
     from counterplay.cli.progress import build_tree_with_progress
@@ -151,19 +178,13 @@ def to_tree_policy(policy: Any) -> Policy:
 
 def _to_exact_policy(policy: Any, name: str, export: Path | None) -> Any:
     """Put a policy on an arena that judges it: a hold'em arena if the game is large, or a tree."""
-    from counterplay.arenas.build import MIN_INFOSETS_FOR_FACTORED
-    from counterplay.arenas.holdem.game_arena import HOLDEM_GAME_FACTORY, HoldemGameArena
+    from counterplay.arenas.holdem.game_arena import HoldemGameArena
     from counterplay.cli.progress import ProgressBar
     from counterplay.core.game import full_game
-    from counterplay.games.holdem_base import HoldemBase
+    from counterplay.play.agents import is_large_holdem
 
     rules: Any = full_game(policy.game) if hasattr(policy, "tabulate") else None
-    is_large_holdem = (
-        isinstance(rules, HoldemBase)
-        and rules.num_players == 2
-        and HOLDEM_GAME_FACTORY.num_infosets(rules) >= MIN_INFOSETS_FOR_FACTORED
-    )
-    if export or not is_large_holdem:
+    if export or not is_large_holdem(rules):
         return to_tree_policy(policy)
     arena = HoldemGameArena(rules, isomorphism=getattr(policy, "is_suit_invariant", False))
     total = _note_cost(policy, name, arena)

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Annotated, Any
 
@@ -36,7 +38,7 @@ from counterplay.cli.grid import grid
 from counterplay.cli.inspect import inspect
 from counterplay.cli.match import match
 from counterplay.cli.matrix import matrix
-from counterplay.cli.output import silence_stdout
+from counterplay.cli.output import print_note, silence_stdout
 from counterplay.cli.play import play
 from counterplay.cli.plot import plot
 from counterplay.cli.preflop import preflop
@@ -51,7 +53,13 @@ from counterplay.cli.studio import studio
 from counterplay.cli.sweep import sweep
 from counterplay.cli.trace import trace
 from counterplay.cli.upi import upi
-from counterplay.errors import ConfigError, CounterplayError, FileError, GameError
+from counterplay.errors import (
+    ConfigError,
+    CounterplayError,
+    FileError,
+    GameError,
+    SearchWarning,
+)
 from counterplay.registry import GAMES
 
 EXIT_FAILED, BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
@@ -110,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_missing_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with terminate_as_interrupt():
+        with terminate_as_interrupt(), _search_warnings_as_notes():
             code = _command().main(args=words, prog_name="counterplay", standalone_mode=False)
             sys.stdout.flush()
             return int(code or 0)
@@ -134,6 +142,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _print_error(f"{file}{error.strerror or error}", EXIT_FAILED)
     except MemoryError:
         return _print_error("out of memory; choose smaller parameters", EXIT_FAILED)
+
+
+@contextmanager
+def _search_warnings_as_notes() -> Iterator[None]:
+    """Print the warnings of agents that search on stderr, without the place in the code."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", SearchWarning)
+        print_warning = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, SearchWarning):
+                print_note(f"note: {message}")
+            else:
+                print_warning(message, category, *place, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def _print_error(problem: object, code: int) -> int:

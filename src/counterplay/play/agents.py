@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from counterplay.core.game import Game, full_game
 from counterplay.errors import ConfigError, suggestion
 from counterplay.registry import (
@@ -144,6 +146,8 @@ class AgentLoader:
         if settings.needs == "value network":
             return self._build_belief_search(settings)
         name = settings.blueprint
+        if hasattr(settings, "make_holdem_agent") and is_large_holdem(self.game):
+            return self._build_holdem_search(settings)
         if hasattr(settings, "check_tree"):
             settings.check_tree(self.tree)
         if _base_name(name) in ALGORITHMS:
@@ -154,16 +158,42 @@ class AgentLoader:
 
             blueprint = uniform_policy(self.tree)
         else:
-            from counterplay.experiment.saved_policies import load_policies, split_source
+            from counterplay.experiment.saved_policies import load_policies
 
-            if not split_source(name)[0].exists():
-                advice = "an algorithm, a file of a policy, a run, or uniform"
-                raise ConfigError(f"blueprint is {name!r}, must be {advice}")
+            check_blueprint_exists(name)
             policies = load_policies(name, get_spec(self.game), build=lambda game: self.tree)
             blueprint = next(iter(policies.values()))
             if not hasattr(blueprint, "probabilities"):
                 blueprint = blueprint.tabulate(self.tree)
         made: Agent = settings.make_agent(self.tree, blueprint)
+        return made
+
+    def _build_holdem_search(self, settings: Any) -> Agent:
+        """Return an agent that solves subgames of a hold'em game as vectors over hands."""
+        from counterplay.arenas.holdem.base import HoldemPolicy
+        from counterplay.arenas.holdem.game_arena import HoldemGameArena, load_holdem_policy
+        from counterplay.experiment.saved_policies import input_file
+
+        settings.check_holdem()
+        name = settings.blueprint
+        game: Any = self.game
+        arena: Any
+        blueprint: Any
+        if _base_name(name) in ALGORITHMS:
+            algorithm, arena = load_algorithm(name), HoldemGameArena(game)
+            blueprint = self._solve(arena, algorithm, settings.blueprint_iterations).policy
+        elif name == UNIFORM_NAME:
+            arena = HoldemGameArena(game)
+            blueprint = HoldemPolicy(arena, np.zeros(arena.num_sequences), np.zeros(0))
+        else:
+            check_blueprint_exists(name)
+            with input_file():
+                blueprint = load_holdem_policy(name)
+            if blueprint.arena.spec != get_spec(game):
+                raise ConfigError(
+                    f"{name} is a policy of {blueprint.arena.spec}, not {get_spec(game)}"
+                )
+        made: Agent = settings.make_holdem_agent(blueprint.arena, blueprint)
         return made
 
     def _build_belief_search(self, settings: Any) -> Agent:
@@ -218,6 +248,26 @@ class AgentLoader:
         if isinstance(searcher, AlphaBeta) and not searcher.max_depth and not searcher.max_seconds:
             agent = replace(agent, searcher=replace(agent.searcher, max_seconds=ALPHA_BETA_SECONDS))
         return agent
+
+
+def check_blueprint_exists(source: str) -> None:
+    """Raise ConfigError if a blueprint is neither a known name nor a file."""
+    from counterplay.experiment.saved_policies import split_source
+
+    if not split_source(source)[0].exists():
+        advice = "an algorithm, a file of a policy, a run, or uniform"
+        raise ConfigError(f"blueprint is {source!r}, must be {advice}")
+
+
+def is_large_holdem(game: Any) -> bool:
+    """Return True if a game is heads-up hold'em with more infosets than trees get by default."""
+    from counterplay.arenas.build import MIN_INFOSETS_FOR_FACTORED
+    from counterplay.arenas.holdem.game_arena import HOLDEM_GAME_FACTORY
+    from counterplay.games.holdem_base import HoldemBase
+
+    if not isinstance(game, HoldemBase) or game.num_players != 2:
+        return False
+    return HOLDEM_GAME_FACTORY.num_infosets(game) >= MIN_INFOSETS_FOR_FACTORED
 
 
 def is_searcher(spec: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.core.game import Game, State
+from counterplay.errors import SearchWarning
 from counterplay.registry import get_registry_name, get_spec
 from counterplay.search.search_report import SearchReport, range_from_states
 from counterplay.search.state_sampling import (
@@ -58,6 +59,7 @@ class HiddenSearchAgent:
             warnings.warn(
                 f"{name} found no state of {get_spec(self.game)} that fits "
                 f"{self.game.infoset_key(state, player)!r}; it plays uniformly there",
+                SearchWarning,
                 stacklevel=2,
             )
             return [1.0 / len(actions)] * len(actions)

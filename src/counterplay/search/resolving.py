@@ -17,7 +17,7 @@ from counterplay.core.evaluation import check_same_game, infoset_values
 from counterplay.core.game import State
 from counterplay.core.policy import Policy
 from counterplay.core.settings import NonNegative, NonNegativeInt, PositiveInt, settings
-from counterplay.errors import ConfigError
+from counterplay.errors import ConfigError, SearchWarning, TimeLimitWarning
 from counterplay.registry import load_registered_algorithm
 from counterplay.search.depth_limited import continuation_leaves, leaf_states
 from counterplay.search.public_ranges import range_from_reach
@@ -35,6 +35,11 @@ class Resolving:
     has followed so far: its own earlier solutions on the way here, and the blueprint elsewhere.
     With `resolve`, `max_margin` or `reach_max_margin`, and to the end of the game, it is at most as
     exploitable as the blueprint, up to the errors of the solutions.
+
+    If a time limit ends before the first iteration, the policy so far is kept.
+
+    Hold'em games from the first card that are too large for a tree are played as vectors over
+    hands; see `HoldemResolvingAgent`. There is no `depth` there.
 
     With a `depth` the subgame is cut that many public states below. There the opponent chooses
     among the blueprint and variants of it that are biased to each action.
@@ -60,6 +65,18 @@ class Resolving:
             raise ConfigError(f"resolving needs a two-player zero-sum game, unlike {tree.spec}")
         load_registered_algorithm(self.algorithm)
 
+    def check_holdem(self) -> None:
+        """Raise ConfigError if the settings do not fit a hold'em game too large for a tree."""
+        from counterplay.search.holdem_resolving import check_settings
+
+        check_settings(self)
+
+    def make_holdem_agent(self, arena: Any, blueprint: Any) -> Any:
+        """Return the agent for a hold'em game from the first card; see `HoldemResolvingAgent`."""
+        from counterplay.search.holdem_resolving import HoldemResolvingAgent
+
+        return HoldemResolvingAgent(arena, blueprint, self)
+
     def make_agent(self, tree: TreeArena, blueprint: Policy) -> ResolvingAgent:
         """Return the agent for a two-player zero-sum tree and a blueprint of it."""
         return ResolvingAgent(tree, blueprint, self)
@@ -78,6 +95,7 @@ class ResolvingReport:
     sequences: Ints  # the player's sequences in the subgame
     action_values: Floats  # value of each in the solution
     num_leaves: int  # public states at which the subgame is cut
+    is_in_time: bool  # False if the time limit ended before the first iteration
 
 
 class ResolvingAgent:
@@ -96,6 +114,7 @@ class ResolvingAgent:
             warnings.warn(
                 f"{tree.spec} has one public state: its players never know anything in common "
                 "beyond the rules, so that each decision solves the whole game",
+                SearchWarning,
                 stacklevel=3,
             )
         self.algorithm: Any = load_registered_algorithm(settings.algorithm)
@@ -140,6 +159,7 @@ class ResolvingAgent:
             warnings.warn(
                 f"the blueprint never reaches public state {state} of {self.tree.spec}; "
                 "its ranges are taken to be uniform there",
+                SearchWarning,
                 stacklevel=4,
             )
         cut = leaf_states(self.states, state, settings.depth) if settings.depth else ()
@@ -158,9 +178,20 @@ class ResolvingAgent:
             leaves=leaves,
             uniform_range=is_uniform,
         )
-        solution = subgame.solve(self.algorithm, settings.iterations, settings.seconds)
-        probabilities = base.probabilities.copy()
-        subgame.write_policy(solution, probabilities)
+        probabilities, is_in_time = base.probabilities.copy(), True
+        if settings.seconds:
+            solution, is_in_time = subgame.solve_within(self.algorithm, settings.seconds)
+        else:
+            solution = subgame.solve(self.algorithm, settings.iterations)
+        if is_in_time:
+            subgame.write_policy(solution, probabilities)
+        else:
+            warnings.warn(
+                f"a time limit of {settings.seconds:g} s is too short for one iteration of "
+                f"{settings.algorithm}; resolving keeps its earlier policy there",
+                TimeLimitWarning,
+                stacklevel=4,
+            )
         self.report = self._reports[state, player] = ResolvingReport(
             state,
             player,
@@ -170,6 +201,7 @@ class ResolvingAgent:
             is_uniform,
             *_action_values(subgame, solution),
             len(cut),
+            is_in_time,
         )
         return probabilities
 
@@ -183,6 +215,8 @@ class ResolvingAgent:
         facts = {"public state": str(public_state), "method": self.settings.method}
         if report.num_leaves:
             facts["leaves"] = f"{report.num_leaves:,}"
+        if not report.is_in_time:
+            facts["time limit"] = "too short for one iteration: the earlier policy is kept"
         if report.is_uniform:
             facts["ranges"] = "uniform: the blueprint never comes here"
         is_margin = "margin" in self.settings.method and report.alternatives.size > 0

@@ -17,7 +17,7 @@ from counterplay.core.arena import Floats
 from counterplay.core.evaluation import exploitability
 from counterplay.core.policy import Policy
 from counterplay.core.random import seed_stream
-from counterplay.errors import ConfigError
+from counterplay.errors import ConfigError, TimeLimitWarning
 from counterplay.search.belief_tabulation import average_policies
 
 
@@ -29,10 +29,14 @@ class TabulatedAgent:
     num_decisions: int  # infosets times seeds
     seconds: float  # for all decisions
     exploitabilities: tuple[float, ...]  # of the policy of each seed
+    first_seconds: float = 0.0  # for the first decision, which may compile programs
 
     @property
     def seconds_per_decision(self) -> float:
-        return self.seconds / max(1, self.num_decisions)
+        """Mean seconds of a decision, without the first one if there are more."""
+        if self.num_decisions < 2 or not self.first_seconds:
+            return self.seconds / max(1, self.num_decisions)
+        return (self.seconds - self.first_seconds) / (self.num_decisions - 1)
 
     @property
     def standard_error(self) -> float:
@@ -85,30 +89,30 @@ def tabulate_agent(
         return _tabulate_policies(tree, agent, seed, num_seeds)
     if hasattr(agent, "on_tree"):
         agent = agent.on_tree(tree)
-    mean, values, seconds, count = np.zeros(tree.num_sequences), [], 0.0, 0
-    for repeat in range(num_seeds):
-        probabilities = np.zeros(tree.num_sequences)
-        seated: Any = None
-        last_state = -1
-        for infoset in order:
-            public_state = int(states.infoset_state[infoset])
-            if public_state != last_state:
-                seated, last_state = _seat(agent, seed, repeat, public_state), public_state
-            player = int(tree.infoset_player[infoset])
-            start = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # many infosets are never reached
+    mean, values, times = np.zeros(tree.num_sequences), [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # many infosets are never reached
+        warnings.simplefilter("default", TimeLimitWarning)
+        for repeat in range(num_seeds):
+            probabilities = np.zeros(tree.num_sequences)
+            seated: Any = None
+            last_state = -1
+            for infoset in order:
+                public_state = int(states.infoset_state[infoset])
+                if public_state != last_state:
+                    seated, last_state = _seat(agent, seed, repeat, public_state), public_state
+                player = int(tree.infoset_player[infoset])
+                start = time.perf_counter()
                 row = seated.action_probabilities(game_states[infoset], player)
-            seconds += time.perf_counter() - start
-            first, last = tree.offset[infoset : infoset + 2]
-            _check_row(row, int(last - first), tree.infoset_keys[infoset])
-            probabilities[first:last] = row
-            count += 1
-            if progress:
-                progress(count)
-        values.append(exploitability(tree, Policy(tree, probabilities)))
-        mean += probabilities / num_seeds
-    return TabulatedAgent(Policy(tree, mean), count, seconds, tuple(values))
+                times.append(time.perf_counter() - start)
+                first, last = tree.offset[infoset : infoset + 2]
+                _check_row(row, int(last - first), tree.infoset_keys[infoset])
+                probabilities[first:last] = row
+                if progress:
+                    progress(len(times))
+            values.append(exploitability(tree, Policy(tree, probabilities)))
+            mean += probabilities / num_seeds
+    return TabulatedAgent(Policy(tree, mean), len(times), sum(times), tuple(values), times[0])
 
 
 def _tabulate_policies(tree: TreeArena, agent: Any, seed: int, num_seeds: int) -> TabulatedAgent:

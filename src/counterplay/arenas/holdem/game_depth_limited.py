@@ -28,6 +28,7 @@ from counterplay.arenas.holdem.betting import FOLD
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from counterplay.arenas.holdem.game_subgames import (
     METHODS,
+    Gadget,
     StreetSubgames,
     resolve_street,
     solve_gadget,
@@ -179,7 +180,7 @@ class ContinuationChoice:
         return values
 
 
-class _Visit(NamedTuple):
+class Visit(NamedTuple):
     """A block on a board above the cut."""
 
     street: int
@@ -208,20 +209,20 @@ class CutSubgames(StreetSubgames):
         return len(StreetSubgames(self.blueprint, self.leaves.street).roots)
 
     @cached_property
-    def _visits(self) -> tuple[list[list[_Visit]], ...]:
+    def _visits(self) -> tuple[list[list[Visit]], ...]:
         """By player and street: the blocks above the cut, those of the roots first."""
         return self._list_visits(0), self._list_visits(1)
 
-    def _list_visits(self, player: int) -> list[list[_Visit]]:
+    def _list_visits(self, player: int) -> list[list[Visit]]:
         arena, walks = self.arena, self.arena.walks[player]
         sizes = np.diff(arena.betting.block_starts)
         boards = arena.streets[self.leaves.street].num_boards
         blocks = StreetSubgames(self.blueprint, self.leaves.street).roots[::boards, 1].tolist()
         first_leaf = {block: k * boards for k, block in enumerate(blocks)}
         below = [(int(block), int(board)) for _, block, board, _ in self.roots]
-        levels: list[list[_Visit]] = []
+        levels: list[list[Visit]] = []
         for street in range(self.street, self.leaves.street):
-            walk, level, next_blocks = walks[street], list[_Visit](), list[tuple[int, int]]()
+            walk, level, next_blocks = walks[street], list[Visit](), list[tuple[int, int]]()
             for block, board in below:
                 deals = []
                 for leaf in range(walk.leaf_range[block, 3], walk.leaf_range[block, 4]):
@@ -237,7 +238,7 @@ class CutSubgames(StreetSubgames):
                             next_blocks.append((next_block, child))
                     deals.append((node, targets))
                 rows = new_street_rows(walk, int(sizes[block]), arena.compute_dtype)
-                level.append(_Visit(street, block, board, rows, deals))
+                level.append(Visit(street, block, board, rows, deals))
             levels.append(level)
             below = next_blocks
         return levels
@@ -254,6 +255,16 @@ class CutSubgames(StreetSubgames):
         """Walk all subgames down to the leaves; best responses walk the whole game instead."""
         if mode == street_walk.MODE_BEST:
             return super().walk(player, tables, mode, own_reach, opponent)
+        levels = self.walk_above(player, tables, mode, own_reach, opponent)
+        return np.array([visit.rows.value[0] for visit in levels[0]], np.float64)
+
+    def walk_above(
+        self, player: int, tables: HoldemTables, mode: int, own_reach: Floats, opponent: Floats
+    ) -> list[list[Visit]]:
+        """Walk the streets above the cut; return their blocks by street, with values and reach.
+
+        See `walk`; the rows of the blocks are overwritten by the player's next walk.
+        """
         levels = self._visits[player]
         scale = 1.0 / self.arena.num_pairs if self.street == 0 else 1.0
         for visit, own, other in zip(levels[0], own_reach, opponent, strict=True):
@@ -261,7 +272,7 @@ class CutSubgames(StreetSubgames):
         own_leaf, other_leaf = self._descend(player, tables, mode)
         values = self.leaves.walk(player, tables, mode, own_leaf, other_leaf)
         self._ascend(player, tables, mode, values)
-        return np.array([visit.rows.value[0] for visit in levels[0]], np.float64)
+        return levels
 
     def _descend(self, player: int, tables: HoldemTables, mode: int) -> tuple[Floats, Floats]:
         """Set the reach of all blocks above the cut; return that of both players at the leaves."""
@@ -334,7 +345,7 @@ def solve_to_street(
         blueprint: a policy on a `HoldemGameArena`.
         cut: betting round at whose start subgames end; later rounds keep the blueprint.
         street: betting round at which subgames begin.
-        method: "unsafe", "resolve" or "combined"; see `resolve_street`.
+        method: one of `METHODS`; see `resolve_street`.
         iterations: of CFR+.
         continuations: policies of the opponent after the cut; by default `bias_holdem_policy`.
 
@@ -356,7 +367,7 @@ def solve_to_street(
         if method == "unsafe" or street == 0:
             total = solve_unsafe(subgames, iterations, fallback)
         else:
-            total = solve_gadget(subgames, player, method, iterations, fallback)
+            total = solve_gadget(subgames, Gadget(subgames, player, method), iterations, fallback)
         for number, node in enumerate(arena.betting.nodes):
             if node.kind == player and street <= node.state.street < cut:
                 for board in range(arena.streets[node.state.street].num_boards):

@@ -11,6 +11,12 @@ reach. Methods:
 - `unsafe`: both players enter with their reach r.
 - `resolve` (Burch, Johanson and Bowling, 2014): one player's policy is solved at a time. The
   opponent decides for each hand to enter (probability f) or to get v instead.
+- `max_margin` (Moravcik et al., 2016): the opponent chooses a hand h, and gets its value less v(h),
+  both divided by the player's reach that shares no card with h.
+- `reach_max_margin` (Brown and Sandholm, 2017): as `max_margin`, with v raised by the gifts of the
+  opponent's earlier mistakes (see `game_gifts`). Safe as `max_margin` is.
+- `estimate`: as `resolve`, with v an estimate of what the opponent could get elsewhere: its value
+  here, less that of its last action, plus that of the best other action there. Not safe.
 - `combined` (ericgjackson/slumbot2019): as `resolve`, but the opponent's range in the player's
   updates is min(1, r + s (1 - r) f + u), where s <= 1 is the largest number with
   s sum((1 - r) f) <= 0.2 sum(r), and u = 0.1 (sum(r) + s sum((1 - r) f)) / number of hands.
@@ -38,10 +44,12 @@ from counterplay.errors import ConfigError
 from counterplay.kernels.holdem import board_walk, street_walk
 from counterplay.kernels.holdem.types import HoldemTables
 from counterplay.kernels.runtime.threads import run_in_threads
+from counterplay.registry import get_spec
 
-METHODS = ("unsafe", "resolve", "combined")
+METHODS = ("unsafe", "resolve", "max_margin", "reach_max_margin", "estimate", "combined")
 MAX_ADDED_SHARE = 0.2  # of the range that `combined` adds by follow probabilities
 UNIFORM_SHARE = 0.1  # of the range that `combined` adds to all hands alike
+MIN_MASS = 1e-6  # relative; the opponent of `max_margin` does not choose hands below it
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +146,16 @@ class StreetSubgames:
         )
         return first, second
 
+    def alternatives(self, opponent: int, method: str) -> Floats:
+        """Return the opponent's alternative values [R, hands] of a method, times own reach."""
+        from counterplay.arenas.holdem.game_gifts import last_gaps, sum_gifts
+
+        values = self.zero_sum_values[opponent]
+        if method not in ("reach_max_margin", "estimate"):
+            return values
+        added = (sum_gifts if method == "reach_max_margin" else last_gaps)(self, opponent)
+        return values + added * opponent_mass(self.arena, self.street, self.ranges[1 - opponent])
+
     def walk(
         self, player: int, tables: HoldemTables, mode: int, own_reach: Floats, opponent: Floats
     ) -> Floats:
@@ -203,24 +221,37 @@ def resolve_street(
     method: str = "resolve",
     iterations: int = 200,
     fallback_weights: Any = None,
+    algorithm: Any = None,
 ) -> HoldemPolicy:
-    """Re-solve all subgames that begin on a street, by CFR+, and return the combined policy.
+    """Re-solve all subgames that begin on a street, and return the combined policy.
 
-    The average gives weight 1 to the first half of the iterations, then 1, 2, 3, ... Player 0
-    updates first in each iteration, and the policy after its update enters its average, as in
-    Slumbot's code; that of player 1 enters before its update.
+    By default subgames are solved by CFR+ as in Slumbot's code: the average gives weight 1 to the
+    first half of the iterations, then 1, 2, 3, ... Player 0 updates first in each iteration, and
+    the policy after its update enters its average; that of player 1 enters before its update. The
+    opponent's choices at the roots are learned by regret matching+ with any algorithm.
 
     Args:
         blueprint: a policy on a `HoldemGameArena`.
         street: betting round from which on the policy is replaced; 1 is the one after the flop.
-        method: "unsafe", "resolve" or "combined".
-        iterations: of CFR+.
+        method: one of `METHODS`.
+        iterations: of the algorithm.
         fallback_weights: [S] table of the policy where no regret is positive, or no iteration
             reached a hand; the blueprint by default.
+        algorithm: another algorithm that runs on vectors, such as `DCFR(gamma=3)`.
 
     Raises:
-        ConfigError: the method is unknown, the street is not one of the later ones, or the policy
-            is that of a spot.
+        ConfigError: the method is unknown, the street is not one of the later ones, the algorithm
+            needs a tree, or the policy is that of a spot.
+
+    Example:
+        >>> import counterplay as cp
+        >>> from counterplay.arenas.holdem.game_arena import HoldemGameArena
+        >>> from counterplay.arenas.holdem.game_subgames import resolve_street
+        >>> arena = HoldemGameArena(cp.load_game("custom_holdem(num_ranks=3,board_cards=(0,1))"))
+        >>> blueprint = cp.solve(arena, "cfr_plus", iterations=10).policy
+        >>> policy = resolve_street(blueprint, 1, "max_margin", algorithm=cp.algorithms.DCFR())
+        >>> cp.exploitability(arena, policy) < cp.exploitability(arena, blueprint)
+        True
     """
     if method not in METHODS:
         raise ConfigError(f"method is {method!r}, must be one of {', '.join(METHODS)}")
@@ -228,16 +259,26 @@ def resolve_street(
         raise ConfigError(f"iterations is {iterations}, must be at least 1")
     if not isinstance(blueprint.arena, HoldemGameArena):
         raise ConfigError("the blueprint is a policy of a spot; take a game from the first card")
+    if algorithm is not None and "vectors" not in getattr(algorithm, "runs_on", ()):
+        raise ConfigError(f"{get_spec(algorithm)} does not run on hold'em arenas; take dcfr")
     subgames = StreetSubgames(blueprint, street)
     dtype = subgames.arena.compute_dtype
     fallback = np.asarray(
         blueprint.weights if fallback_weights is None else fallback_weights
     ).astype(dtype)
     weights = blueprint.weights.astype(dtype)
+
+    def solve(gadget: Gadget | None) -> Floats:
+        if algorithm is not None:
+            return solve_by_algorithm(subgames, gadget, algorithm, iterations)
+        if gadget is None:
+            return solve_unsafe(subgames, iterations, fallback)
+        return solve_gadget(subgames, gadget, iterations, fallback)
+
     if method == "unsafe":
-        totals = [solve_unsafe(subgames, iterations, fallback)] * 2
+        totals = [solve(None)] * 2
     else:
-        totals = [solve_gadget(subgames, p, method, iterations, fallback) for p in (0, 1)]
+        totals = [solve(Gadget(subgames, player, method)) for player in (0, 1)]
     arena = subgames.arena
     for number, node in enumerate(arena.betting.nodes):
         if node.kind < FOLD and node.state.street >= street:
@@ -245,6 +286,102 @@ def resolve_street(
                 piece = arena.piece_slice(number, board)
                 weights[piece] = totals[node.kind][piece]
     return HoldemPolicy(arena, weights, fallback)
+
+
+class Gadget:
+    """The opponent's choices at the roots, learned by regret matching+.
+
+    Args:
+        subgames: the subgames.
+        player: the player whose policy is solved for.
+        method: one of `METHODS`, but not `unsafe`.
+    """
+
+    def __init__(self, subgames: StreetSubgames, player: int, method: str):
+        self.subgames, self.player, self.method = subgames, player, method
+        self.alternatives = subgames.alternatives(1 - player, method)
+        self.has_margins = method in ("max_margin", "reach_max_margin")
+        if self.has_margins:
+            self.mass = opponent_mass(subgames.arena, subgames.street, subgames.ranges[player])
+            self.is_live = self.mass > MIN_MASS * self.mass.max(axis=1, keepdims=True)
+            self.regret = np.zeros((1, *self.mass.shape))  # of each hand
+        else:
+            self.regret = np.zeros((2, *self.alternatives.shape))  # of entering, of the alternative
+
+    @property
+    def choice(self) -> Floats:
+        """Probability [R, hands] of each hand in the opponent's choice of a hand."""
+        total, count = (x.sum(axis=1, keepdims=True) for x in (self.regret[0], self.is_live))
+        uniform = np.divide(self.is_live, count, out=np.zeros_like(self.mass), where=count > 0)
+        return np.divide(self.regret[0], total, out=uniform, where=total > 0.0)
+
+    @property
+    def entering(self) -> Floats:
+        """The opponent's reach [R, hands] at the roots."""
+        if self.has_margins:
+            # any constant in a root is right: this one makes it about 1 for each hand
+            scale = (self.mass * self.is_live).sum(axis=1, keepdims=True)
+            share = np.zeros_like(self.mass)
+            return np.divide(self.choice * scale, self.mass, out=share, where=self.is_live)
+        total = self.regret.sum(axis=0)
+        follow = np.divide(self.regret[0], total, out=np.ones_like(total), where=total > 0.0)
+        if self.method == "combined":
+            return self.subgames.mix_range(self.subgames.ranges[1 - self.player], follow)
+        return follow
+
+    def update(self, entering: Floats, values: Floats) -> None:
+        """Add regrets.
+
+        Args:
+            entering: [R, hands] as `entering` had it.
+            values: [R, hands] the opponent's cf_values at the roots.
+        """
+        if self.has_margins:
+            margin = np.zeros_like(values)
+            np.divide(values - self.alternatives, self.mass, out=margin, where=self.is_live)
+            mean = (self.choice * margin).sum(axis=1, keepdims=True)
+            gain = np.where(self.is_live, margin - mean, 0.0)
+            self.regret[0] = np.maximum(self.regret[0] + gain, 0.0)
+            return
+        mean = entering * values + (1.0 - entering) * self.alternatives
+        self.regret[0] = np.maximum(self.regret[0] + values - mean, 0.0)
+        self.regret[1] = np.maximum(self.regret[1] + self.alternatives - mean, 0.0)
+
+
+class SubgamesArena(HoldemGameArena):
+    """All subgames of a street, with a gadget, as an arena for algorithms on vectors.
+
+    Args:
+        subgames: the subgames.
+        gadget: the opponent's choices; None for `unsafe`.
+    """
+
+    def __init__(self, subgames: StreetSubgames, gadget: Gadget | None):
+        self.__dict__.update(subgames.arena.__dict__)
+        self.subgames, self.gadget = subgames, gadget
+
+    def walk(self, player: int, tables: HoldemTables, mode: int) -> Floats:
+        """Walk all subgames for one player; return its cf_values [R, hands] at the roots."""
+        subgames, gadget, ranges = self.subgames, self.gadget, self.subgames.ranges
+        if gadget is None:
+            return subgames.walk(player, tables, mode, ranges[player], ranges[1 - player])
+        entering, own = gadget.entering, ranges[gadget.player]
+        if player == gadget.player:
+            return subgames.walk(player, tables, mode, own, entering)
+        values = subgames.walk(player, tables, mode, entering, own)
+        gadget.update(entering, values)
+        return values
+
+
+def solve_by_algorithm(
+    subgames: StreetSubgames, gadget: Gadget | None, algorithm: Any, iterations: int
+) -> Floats:
+    """Return the policy weights [S] of an algorithm's average policy."""
+    arena = SubgamesArena(subgames, gadget)
+    memory = algorithm.step(arena, algorithm.init(arena), iterations)
+    policy: HoldemPolicy = next(iter(algorithm.policies(arena, memory).values()))
+    weights: Floats = policy.weights
+    return weights
 
 
 def cfr_plus_tables(
@@ -305,29 +442,22 @@ def solve_unsafe(subgames: StreetSubgames, iterations: int, fallback: Floats) ->
 
 
 def solve_gadget(
-    subgames: StreetSubgames, player: int, method: str, iterations: int, fallback: Floats
+    subgames: StreetSubgames, gadget: Gadget, iterations: int, fallback: Floats
 ) -> Floats:
-    """Return the policy sums [S] of one player, whose opponent may take its CBVs instead."""
-    tables, ranges, other = (
+    """Return the policy sums [S] of the gadget's player by CFR+."""
+    tables, player, ranges = (
         CFRPlusTables(subgames, iterations, fallback),
+        gadget.player,
         subgames.ranges,
-        1 - player,
     )
-    alternatives = subgames.zero_sum_values[other]
-    regret = np.zeros((2, *alternatives.shape))  # of entering, and of the alternative
     for t in range(1, iterations + 1):
         for walker in (0, 1):
-            total = regret.sum(axis=0)
-            entering = np.divide(regret[0], total, out=np.ones_like(total), where=total > 0.0)
-            if method == "combined":
-                entering = subgames.mix_range(ranges[other], entering)
+            entering = gadget.entering
             if walker == player:
                 tables.update(player, t, ranges[player], entering)
-                continue
-            values = tables.update(other, t, entering, ranges[player])
-            mean = entering * values + (1.0 - entering) * alternatives
-            regret[0] = np.maximum(regret[0] + values - mean, 0.0)
-            regret[1] = np.maximum(regret[1] + alternatives - mean, 0.0)
+            else:
+                values = tables.update(walker, t, entering, ranges[player])
+                gadget.update(entering, values)
     if player == 0:
         tables.update(0, iterations + 1, ranges[0], ranges[1])  # adds its last policy
     return tables.policy_sum[0]
