@@ -95,6 +95,8 @@ class LocalBestResponse:
     def __post_init__(self) -> None:
         if self.game.num_players != 2:
             raise ConfigError("local best response is for poker of two players")
+        if self.game.pays_prizes:
+            raise ConfigError("local best response counts chips; this game pays prizes")
         self._ranges: dict[tuple[str, int], Floats] = {}
         self._equities: dict[tuple[int, ...], tuple[Ints, Floats]] = {}
 

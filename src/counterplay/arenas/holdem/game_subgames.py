@@ -219,8 +219,8 @@ def resolve_street(
             reached a hand; the blueprint by default.
 
     Raises:
-        ConfigError: the method is unknown, the street is not one of the later ones, or the policy
-            is that of a spot.
+        ConfigError: the method is unknown, the street is not one of the later ones, the policy
+            is that of a spot, or the game pays prizes and the method is not "unsafe".
     """
     if method not in METHODS:
         raise ConfigError(f"method is {method!r}, must be one of {', '.join(METHODS)}")
@@ -228,6 +228,8 @@ def resolve_street(
         raise ConfigError(f"iterations is {iterations}, must be at least 1")
     if not isinstance(blueprint.arena, HoldemGameArena):
         raise ConfigError("the blueprint is a policy of a spot; take a game from the first card")
+    if method != "unsafe":
+        check_zero_sum(blueprint.arena, method)
     subgames = StreetSubgames(blueprint, street)
     dtype = subgames.arena.compute_dtype
     fallback = np.asarray(
@@ -245,6 +247,12 @@ def resolve_street(
                 piece = arena.piece_slice(number, board)
                 weights[piece] = totals[node.kind][piece]
     return HoldemPolicy(arena, weights, fallback)
+
+
+def check_zero_sum(arena: HoldemGameArena, what: str) -> None:
+    """Raise ConfigError if a game is not zero-sum, which alternative values need."""
+    if arena.value_sum is None:
+        raise ConfigError(f"{what} needs a zero-sum game; {arena.spec} pays prizes")
 
 
 def cfr_plus_tables(
