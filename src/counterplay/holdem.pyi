@@ -1,5 +1,7 @@
 """The public names of this package, written by tools/exports.py; do not edit."""
 
+from counterplay.arenas.holdem.all_flops_ev import AllFlopsEV as AllFlopsEV
+from counterplay.arenas.holdem.all_flops_ev import estimate_all_flops_ev as estimate_all_flops_ev
 from counterplay.arenas.holdem.equity import compute_equity as compute_equity
 from counterplay.arenas.holdem.flop_report import FlopReport as FlopReport
 from counterplay.arenas.holdem.flop_report import ReportSettings as ReportSettings
@@ -20,6 +22,9 @@ from counterplay.arenas.holdem.hand_ranges import Range as Range
 from counterplay.arenas.holdem.inspection import compare_nodes as compare_nodes
 from counterplay.arenas.holdem.inspection import inspect_node as inspect_node
 from counterplay.arenas.holdem.locks import lock_node as lock_node
+from counterplay.arenas.holdem.omaha import OmahaArena as OmahaArena
+from counterplay.arenas.holdem.omaha import OmahaSpot as OmahaSpot
+from counterplay.arenas.holdem.omaha import parse_omaha_range as parse_omaha_range
 from counterplay.arenas.holdem.solution import Solution as Solution
 from counterplay.arenas.holdem.solution import load_solution as load_solution
 from counterplay.arenas.holdem.spot import BetSizes as BetSizes
@@ -28,6 +33,8 @@ from counterplay.arenas.holdem.spot_arena import SpotArena as SpotArena
 from counterplay.arenas.preflop.arena import PreflopArena as PreflopArena
 from counterplay.arenas.preflop.chart import PushFoldChart as PushFoldChart
 from counterplay.arenas.preflop.chart import push_fold_chart as push_fold_chart
+from counterplay.arenas.preflop.dealt_gains import DealtGains as DealtGains
+from counterplay.arenas.preflop.dealt_gains import measure_dealt_gains as measure_dealt_gains
 from counterplay.arenas.preflop.deck import Deck as Deck
 from counterplay.arenas.preflop.deck import FULL_DECK as FULL_DECK
 from counterplay.arenas.preflop.deck import SHORT_DECK as SHORT_DECK
@@ -48,8 +55,10 @@ from counterplay.display.hand_grid import draw_hand_grid as draw_hand_grid
 from counterplay.play.spot_practice import SpotPractice as SpotPractice
 
 __all__ = [
+    "AllFlopsEV",
     "BetSizes",
     "BettingConfig",
+    "DealtGains",
     "Deck",
     "DeckConfig",
     "EquityTable",
@@ -57,6 +66,8 @@ __all__ = [
     "FULL_DECK",
     "FlopReport",
     "HoldemGameArena",
+    "OmahaArena",
+    "OmahaSpot",
     "PreflopArena",
     "PreflopGame",
     "PreflopSolution",
@@ -75,6 +86,7 @@ __all__ = [
     "compute_equity",
     "draw_hand_grid",
     "equity_table",
+    "estimate_all_flops_ev",
     "flop_report_page",
     "flop_subset",
     "flop_texture",
@@ -87,7 +99,9 @@ __all__ = [
     "load_solution",
     "lock_game_node",
     "lock_node",
+    "measure_dealt_gains",
     "multiway_equity",
+    "parse_omaha_range",
     "push_fold_chart",
     "resolve_street",
     "solve_flop_report",

@@ -196,8 +196,7 @@ def _big_blind(arena: Any) -> float:
     from counterplay.games.holdem_base import HoldemBase
 
     game = getattr(arena, "game", None) if "vectors" in arena.capabilities else None
-    pays_chips = isinstance(game, HoldemBase) and not game.pays_prizes
-    return float(game.min_bet) if pays_chips else 0.0
+    return float(game.min_bet) if isinstance(game, HoldemBase) and not game.pays_prizes else 0.0
 
 
 def _judgement_facts(judgement: Judgement, big_blind: float = 0.0) -> JudgementFacts:
