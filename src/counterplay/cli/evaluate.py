@@ -213,11 +213,11 @@ def _note_cost(policy: Any, name: str, arena: Any) -> int:
 
 
 def _big_blind(arena: Any) -> float:
-    """Return the chips of a big blind; 0 if the game is not hold'em."""
+    """Return the chips of a big blind; 0 if the game is not hold'em, or pays prizes."""
     from counterplay.games.holdem_base import HoldemBase
 
     game = getattr(arena, "game", None) if "vectors" in arena.capabilities else None
-    return float(game.min_bet) if isinstance(game, HoldemBase) else 0.0
+    return float(game.min_bet) if isinstance(game, HoldemBase) and not game.pays_prizes else 0.0
 
 
 def _judgement_facts(judgement: Judgement, big_blind: float = 0.0) -> JudgementFacts:

@@ -76,13 +76,17 @@ def solve(
 
     Ctrl-C ends the run early: the solution so far is reported and written. Twice aborts.
     """
+    from counterplay.arenas.preflop.betting import build_preflop_tree
     from counterplay.arenas.preflop.game import PreflopGame
     from counterplay.arenas.preflop.solution import solve_preflop
     from counterplay.cli.progress import ProgressFollower
+    from counterplay.core.solve import as_algorithm
     from counterplay.experiment.examples import find_config
 
     check_outputs(save, None, force)
+    as_algorithm(algorithm)  # refuses an unknown name before tables are built
     config = PreflopGame.load(find_config(game))
+    build_preflop_tree(config)  # and a game that is too large
     unit = sum(config.payouts) if config.payouts else config.big_blind
     goal = parse_target(target, unit, "0.001% or a number such as 0.01")
     _prepare_tables(config.deck.build(), config.num_seats)

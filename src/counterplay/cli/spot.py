@@ -64,12 +64,6 @@ spot.command()(runouts)
 spot.command()(overfold)
 spot.command()(drill)
 
-SpotArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="SPOT", help="A JSON file, an example of `configs`, or a solution to solve again."
-    ),
-]
 SpotOrGameArgument = Annotated[
     Path,
     typer.Argument(
@@ -142,17 +136,26 @@ def _target_unit(arena: SpotArena | HoldemGameArena) -> tuple[float, str]:
 
     if isinstance(arena, SpotArena):
         return arena.spot.pot, "pot"
+    if arena.game.pays_prizes:
+        return sum(arena.game.payouts), "prize pool"
     return arena.game.min_bet, "big blind"
 
 
 @spot.command()
 def estimate(
-    spot: SpotArgument, precision: PrecisionOption = "float32", json: JsonOption = False
+    spot: SpotOrGameArgument, precision: PrecisionOption = "float32", json: JsonOption = False
 ) -> None:
-    """Print the size of a spot, and the memory and time that solving takes."""
+    """Print the size of a spot, and the memory and time that solving takes.
+
+    Of a hold'em game from the first card, the time is not estimated.
+    """
+    from counterplay.arenas.holdem.game_arena import HoldemGameArena
     from counterplay.arenas.tree.size_estimate import available_memory
 
-    arena = _load_arena(spot, precision)
+    arena = _load_spot_or_game(spot, precision, keep_locks=True)
+    if isinstance(arena, HoldemGameArena):
+        _print_game_size(arena, json)
+        return
     size, free = arena.size, available_memory()
     facts: dict[str, object] = {
         "spot": arena.spec,
@@ -177,6 +180,33 @@ def estimate(
     _print_notes(arena.notes)
 
 
+def _print_game_size(arena: HoldemGameArena, json: bool) -> None:
+    from counterplay.arenas.tree.size_estimate import available_memory
+
+    free, num_bytes = available_memory(), _table_bytes(arena)
+    facts: dict[str, object] = {
+        "game": arena.spec,
+        "hands": [arena.num_hands(street) for street in range(len(arena.streets))],
+        "boards": [street.num_boards for street in arena.streets],
+        "infosets": arena.num_infosets,
+        "sequences": arena.num_sequences,
+    }
+    if json:
+        print_json(facts | {"bytes": num_bytes, "bytes_free": free})
+        return
+    facts["memory"] = f"{format_bytes(num_bytes)} of {format_bytes(free)} free"
+    print_facts(facts)
+
+
+def _table_bytes(arena: SpotArena | HoldemGameArena) -> int:
+    """Return the bytes of the regrets and of one average."""
+    import numpy as np
+
+    from counterplay.arenas.holdem.base import PRECISIONS
+
+    return 2 * np.dtype(PRECISIONS[arena.precision]).itemsize * arena.num_sequences
+
+
 def _print_notes(notes: Iterable[str]) -> None:
     for note in notes:
         print_note(f"note: {note}")
@@ -191,8 +221,8 @@ def solve(
             "--target",
             "-t",
             metavar="X",
-            help="Stop at this exploitability: 0.5% of the pot (of a game: of the big blind), or "
-            "a number of chips.",
+            help="Stop at this exploitability: 0.5% of the pot (of a game: of the big blind or "
+            "prize pool), or a number of chips.",
         ),
     ] = "0.5%",
     algorithm: Annotated[
@@ -291,14 +321,9 @@ class _SolveLimits:
 
 
 def _print_size(arena: SpotArena | HoldemGameArena) -> None:
-    import numpy as np
-
-    from counterplay.arenas.holdem.base import PRECISIONS
     from counterplay.arenas.holdem.spot_arena import SpotArena, compile_note
 
-    num_bytes = 2 * np.dtype(PRECISIONS[arena.precision]).itemsize * arena.num_sequences
-    if isinstance(arena, SpotArena):
-        num_bytes = arena.size.num_bytes
+    num_bytes = arena.size.num_bytes if isinstance(arena, SpotArena) else _table_bytes(arena)
     print_note(f"{arena.spec}: {arena.num_sequences:,} sequences, {format_bytes(num_bytes)}")
     if note := compile_note():
         print_note(note)

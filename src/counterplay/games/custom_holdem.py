@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from typing import Annotated, Any
 
 from annotated_types import Ge, Interval
@@ -42,6 +43,12 @@ class CustomHoldem(HoldemBase):
     round, such as "2,2,4,4". In `max_bets`, `sizes` of limit games and `openers`, the last entry
     holds for all later rounds; blinds are not counted as bets.
 
+    With `payouts`, the prizes of a tournament from the first place on, utilities are the players'
+    expected prizes after the hand by the independent chip model (Malmuth-Harville), in place of
+    chips. `other_stacks` are those of the players who are not in the hand. Such a game is not
+    zero-sum in general: a CFR algorithm finds a coarse correlated equilibrium at best, and what its
+    policy loses to best responses is exact.
+
     The CFR family solves it as a public tree, with a vector over hands at each node
     (`arenas/holdem/game_arena.py`). `custom_holdem(num_ranks=3,num_suits=2,num_hole_cards=1,
     board_cards=(0,1),blinds=(0,0),ante=1,stacks=(13,13),betting=limit,sizes='2,4',max_bets=(2,),
@@ -60,6 +67,8 @@ class CustomHoldem(HoldemBase):
     max_bets: tuple[int, ...] = (1,)  # bets and raises by round
     openers: tuple[int, ...] = (0, 1)  # the player who acts first, by round
     ranking: str = "standard"  # or "short_deck", "short_deck_trips"
+    payouts: tuple[float, ...] = ()  # prizes from the first place on; empty: chips
+    other_stacks: tuple[int, ...] = ()  # of players of the tournament who are not in the hand
 
     def __post_init__(self) -> None:
         problem = self._find_problem()
@@ -104,6 +113,19 @@ class CustomHoldem(HoldemBase):
             return f"ranking {self.ranking} needs two hole cards and at least 5 ranks"
         if not self.openers or not set(self.openers) <= {0, 1}:
             return f"openers is {self.openers}, must be 0 or 1 by round"
+        return self._find_payout_problem()
+
+    def _find_payout_problem(self) -> str:
+        if not self.payouts:
+            return "other_stacks needs payouts" if self.other_stacks else ""
+        if self.other_stacks and not 1 <= min(self.other_stacks) <= max(self.other_stacks):
+            return f"other_stacks is {self.other_stacks}, must be numbers of chips, at least 1 each"
+        from counterplay.arenas.preflop.icm import check_payouts  # loads kernels
+
+        try:
+            check_payouts(self.payouts, 2 + len(self.other_stacks))
+        except ConfigError as error:
+            return str(error)
         return ""
 
     @property
@@ -128,6 +150,12 @@ class CustomHoldem(HoldemBase):
         if self.ranking == "standard":
             return super()._strength(cards)
         return hand_strength(cards, 13 - self.num_ranks, CATEGORY_ORDERS[self.ranking])
+
+    def payoffs(self, winnings: Sequence[float]) -> list[float]:
+        if not self.payouts:
+            return list(winnings)
+        final = (self.stacks[0] + winnings[0], self.stacks[1] + winnings[1])
+        return list(_prizes_after(self.stacks, final, self.other_stacks, self.payouts))
 
     @property
     def stack(self) -> int:
@@ -185,3 +213,17 @@ class CustomHoldem(HoldemBase):
                     turns[2 * turn + 1] = int(total) / self.stack if total else 1.0
             bets += turns
         return [float(player == 0), float(player == 1), *own, *board, *bets]
+
+
+@lru_cache(maxsize=1 << 12)
+def _prizes_after(
+    stacks: tuple[int, ...],
+    final: tuple[float, float],
+    other_stacks: tuple[int, ...],
+    payouts: tuple[float, ...],
+) -> tuple[float, float]:
+    """Return the expected prizes of the two players in a hand, given their chips after it."""
+    from counterplay.arenas.preflop.icm import tournament_prizes  # loads kernels
+
+    prizes = tournament_prizes((*stacks, *other_stacks), (*final, *other_stacks), payouts)
+    return float(prizes[0]), float(prizes[1])

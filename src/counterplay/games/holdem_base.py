@@ -246,6 +246,20 @@ class HoldemBase:
         """Whether raises have fixed sizes."""
         return bool(self.raise_sizes)
 
+    @property
+    def payouts(self) -> tuple[float, ...]:
+        """Prizes of a tournament from the first place on; empty if utilities are chips."""
+        return ()
+
+    @property
+    def pays_prizes(self) -> bool:
+        """Whether utilities are expected prizes of a tournament instead of chips."""
+        return bool(self.payouts)
+
+    def payoffs(self, winnings: Sequence[float]) -> list[float]:
+        """Return the utilities of the players, given the chips that each wins in the hand."""
+        return list(winnings)
+
     def initial_state(self) -> HoldemState:
         everyone = tuple(range(self.num_players))
         posts = zip(self.blinds, self.starting_stacks, strict=True)
@@ -419,13 +433,17 @@ class HoldemBase:
         return decisions, current
 
     def utilities(self, state: HoldemState) -> list[float]:
+        return self.payoffs(self._winnings(state))
+
+    def _winnings(self, state: HoldemState) -> list[float]:
+        """Return the chips that each player wins or loses in the hand."""
         contributions, players = state.contributions, state.players_left
         if len(players) == 1:
             pot = sum(contributions)
             return [float(pot * (p in players) - chips) for p, chips in enumerate(contributions)]
         board = self.public_cards(state)
         hands = {p: self._strength((*self.hole_cards(state, p), *board)) for p in players}
-        utilities = [-float(chips) for chips in contributions]
+        winnings = [-float(chips) for chips in contributions]
         below = 0
         for level in sorted({contributions[p] for p in players}):  # the main pot, then side pots
             pot = sum(min(chips, level) - min(chips, below) for chips in contributions)
@@ -433,9 +451,9 @@ class HoldemBase:
             best = max(hands[p] for p in entitled)
             winners = [p for p in entitled if hands[p] == best]
             for p in winners:
-                utilities[p] += pot / len(winners)
+                winnings[p] += pot / len(winners)
             below = level
-        return utilities
+        return winnings
 
     def infoset_key(self, state: HoldemState, player: int) -> str:
         return f"{self.own_cards(state, player)}:{state.history}"

@@ -96,6 +96,8 @@ class LocalBestResponse:
         game: object = self.game  # agents by name meet any game
         if not isinstance(game, HoldemBase) or game.num_players != 2:
             raise ConfigError("local best response is for poker of two players")
+        if self.game.pays_prizes:
+            raise ConfigError("local best response counts chips; this game pays prizes")
         self._ranges: dict[tuple[str, int], Floats] = {}
         self._equities: dict[tuple[int, ...], tuple[Ints, Floats]] = {}
 

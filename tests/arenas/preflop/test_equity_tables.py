@@ -200,6 +200,8 @@ def test_bad_input_is_one_sentence(arguments, message):
         multiway_equity(*arguments)
     with pytest.raises(ConfigError, match="block each other"):
         multiway_equity(["AhAd", "AhAd"], num_samples=10)
+    with pytest.raises(ConfigError, match="block each other"):  # six aces
+        multiway_equity(["AA", "AA", "AA"])
 
 
 @pytest.mark.parametrize(

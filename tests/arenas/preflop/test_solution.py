@@ -142,6 +142,31 @@ def test_commands_solve_and_show(tmp_path, capsys):
     assert code == 2 and "target is 'x'" in err
 
 
+def test_games_and_algorithms_are_refused_before_tables_are_built(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COUNTERPLAY_CACHE", str(tmp_path / "cache"))
+    large = tmp_path / "large.json"
+    raises = [["2x", "2.5x", "3x", "4x"], ["3x", "4x", "5x"], ["2x", "3x"], ["2x", "3x"], ["a"]]
+    betting = {"push_fold": False, "raises": raises}
+    large.write_text(json.dumps({"stacks": [100] * 9, "betting": betting}))
+    code, _, err = run_command(capsys, "preflop", "solve", large)
+    assert code == 2 and "more than 20,000 nodes" in err
+    small = tmp_path / "small.json"
+    small.write_text(json.dumps({"stacks": [8, 8], "deck": SMALL_DECK}))
+    code, _, err = run_command(capsys, "preflop", "solve", small, "--algorithm", "nothing")
+    assert code == 2 and "unknown algorithm 'nothing'" in err
+    assert not (tmp_path / "cache").exists()
+    for algorithm in ("sequence_form_lp", "external_sampling"):
+        code, _, err = run_command(capsys, "preflop", "solve", small, "--algorithm", algorithm)
+        assert code == 2 and f"{algorithm} runs on" in err
+
+
+def test_push_fold_has_no_flops_to_solve(tmp_path, capsys):
+    game = tmp_path / "game.json"
+    game.write_text(json.dumps({"stacks": [8, 8], "leaves": "solved_flops"}))
+    code, _, err = run_command(capsys, "preflop", "solve", game)
+    assert code == 2 and "push_fold never sees a flop" in err
+
+
 def test_commands_equity_and_icm(capsys):
     code, out, _ = run_command(
         capsys, "preflop", "equity", "AhAd", "KhKd", "QhQd", "--board", "2c7s9c"

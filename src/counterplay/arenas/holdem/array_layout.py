@@ -98,17 +98,17 @@ def build_walks(
 
     def build_walk(player: int) -> HoldemWalk:
         own = hands[player]
-        payoffs = np.zeros((len(betting.nodes), 4))
+        payoffs = np.zeros((len(betting.nodes), 3))
         for number, node in enumerate(betting.nodes):
             if node.kind in (FOLD, SHOWDOWN):
                 win, tie, lose = leaf_payoffs(spot, node, player)
-                payoffs[number] = win - tie, tie - lose, lose, tie
+                payoffs[number] = win - tie, 0.0, lose  # a tie is half of a win
         runout_pot = np.zeros(len(betting.nodes))
         for number, end in runouts.showdowns.items():
             win, _, lose = leaf_payoffs(spot, betting.nodes[end], player)
             # equities are those of player 0: player 1 wins the pot except for them
             base = win if player else lose
-            payoffs[number] = 0.0, 0.0, base, base
+            payoffs[number] = 0.0, 0.0, base
             runout_pot[number] = lose - win if player else win - lose
         permutations = [own.permute_suits(suits) for suits in boards.suit_permutations]
         return HoldemWalk(

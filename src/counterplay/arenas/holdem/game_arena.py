@@ -7,7 +7,7 @@ pieces the same length.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -83,7 +83,7 @@ class PublicState:
 class HoldemGameArena(HoldemArena):
     """Arena of a heads-up hold'em game, for solving and for evaluating policies.
 
-    Values are in chips.
+    Values are in chips, or prizes if the game pays prizes.
 
     Args:
         game: the rules, such as `CustomHoldem()` or `FlopHoldem()`.
@@ -114,7 +114,7 @@ class HoldemGameArena(HoldemArena):
         self._check_size()
         self.streets: list[StreetDeals] = deal_streets(game, isomorphism)
         num_hands = self.num_hands(0)
-        self.value_sum = 0.0
+        self.value_sum = None if game.pays_prizes else 0.0
         self.hand_weights = np.ones(num_hands), np.ones(num_hands)
         self._scratch: dict[tuple[int, int], _Scratch] = {}
 
@@ -133,6 +133,10 @@ class HoldemGameArena(HoldemArena):
                 f"{self.spec} has at least {sequences:,} sequences and needs {format_gib(needed)} "
                 f"where {format_gib(free)} are free{self.memory_advice}{smaller}"
             )
+
+    def payoffs(self, winnings: Sequence[float]) -> list[float]:
+        """Return the utilities of both players, given the chips that they win."""
+        return self.game.payoffs(winnings)
 
     def num_hands(self, street: int) -> int:
         """Return the number of hands that a board of a street leaves."""
@@ -213,7 +217,7 @@ class HoldemGameArena(HoldemArena):
         hand_fields = [self._hand_fields(street) for street in range(len(self.streets))]
 
         def build_walks(player: int) -> tuple[HoldemWalk, ...]:
-            payoffs = leaf_payoffs(self.betting, player)
+            payoffs = leaf_payoffs(self.betting, player, self.payoffs)
             arrays = betting_arrays(self.betting, self.piece_layout, payoffs, player, {})
             no_equities = RunoutEquity.empty(0, self.compute_dtype)
             walks = [
@@ -258,7 +262,9 @@ class HoldemGameArena(HoldemArena):
     def value_tolerance(self) -> float:
         """Largest rounding error of a value per unit of the opponent's reach."""
         max_chips = max(max(node.state.contributions) for node in self.betting.nodes)
-        return ROUNDING_ULPS * float(np.finfo(self.compute_dtype).eps) * max_chips
+        ends = [self.payoffs((float(x), float(-x))) for x in (max_chips, -max_chips)]
+        largest = max(abs(payoff) for payoffs in ends for payoff in payoffs)
+        return ROUNDING_ULPS * float(np.finfo(self.compute_dtype).eps) * largest
 
     def scratch(self, player: int) -> _Scratch:
         """Return the rows of the first block, and the rows and scratch arrays of every thread."""

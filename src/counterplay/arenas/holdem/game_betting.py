@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -85,17 +86,28 @@ def _make_node(game: HoldemBase, state: HoldemState, block: int) -> BettingNode:
     return BettingNode(kind, street_state, block)
 
 
-def leaf_payoffs(betting: BettingTree, player: int) -> Floats:
-    """Return a player's payoffs [N, 4] in chips: win - tie, tie - lose, lose, tie."""
-    payoffs = np.zeros((len(betting.nodes), 4))
+def leaf_payoffs(
+    betting: BettingTree, player: int, payoffs: Callable[[Sequence[float]], list[float]]
+) -> Floats:
+    """Return a player's payoffs [N, 3]: (win - lose) / 2, tie - (win + lose) / 2, lose.
+
+    Args:
+        betting: the betting tree.
+        player: 0 or 1.
+        payoffs: returns the utilities of both players, given the chips that they win.
+    """
+    result = np.zeros((len(betting.nodes), 3))
     for number, node in enumerate(betting.nodes):
-        chips = min(node.state.contributions)
+        chips = float(min(node.state.contributions))
         if node.kind == FOLD:
-            gain = -chips if node.folding_player == player else chips
-            payoffs[number] = 0.0, 0.0, gain, gain
+            won = -chips if node.folding_player == 0 else chips
+            gain = payoffs((won, -won))[player]
+            result[number] = 0.0, 0.0, gain
         elif node.kind == SHOWDOWN:
-            payoffs[number] = chips, chips, -chips, 0.0
-    return payoffs
+            won, tie, lost = (payoffs((x, -x))[player] for x in (chips, 0.0, -chips))
+            win, lose = (won, lost) if player == 0 else (lost, won)
+            result[number] = (win - lose) / 2.0, tie - (win + lose) / 2.0, lose
+    return result
 
 
 def action_letter(name: str) -> str:

@@ -30,6 +30,7 @@ from counterplay.arenas.holdem.game_subgames import (
     METHODS,
     Gadget,
     StreetSubgames,
+    check_zero_sum,
     resolve_street,
     solve_gadget,
     solve_unsafe,
@@ -359,6 +360,7 @@ def solve_to_street(
     if not isinstance(blueprint.arena, HoldemGameArena):
         raise ConfigError("the blueprint is a policy of a spot; take a game from the first card")
     arena = blueprint.arena
+    check_zero_sum(arena, "depth-limited solving")
     weights = blueprint.weights.astype(arena.compute_dtype)
     fallback = weights.copy()
     for player in (0, 1):

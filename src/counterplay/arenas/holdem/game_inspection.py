@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -99,6 +100,9 @@ class _CheckDownArena(HoldemGameArena):
         betting.block_starts.append(len(betting.nodes))
         self.betting = betting
 
+    def payoffs(self, winnings: Sequence[float]) -> list[float]:
+        return list(winnings)
+
 
 def _walk_block(
     arena: HoldemGameArena,
@@ -127,6 +131,8 @@ def _walk_block(
 
 def inspect_game_node(policy: HoldemPolicy, history: str = "") -> NodeView:
     """Return a policy at a node, hand by hand, with EVs and equities.
+
+    EVs are chips from the node on, or the prizes of a game that pays prizes.
 
     Args:
         policy: a policy on a `HoldemGameArena`.
@@ -160,7 +166,7 @@ def inspect_game_node(policy: HoldemPolicy, history: str = "") -> NodeView:
             own *= policy.probabilities_at(parent, board)[action]
         child = parent
     mass = opponent_mass(arena, street, opponent[None])[0]
-    chips = node.state.contributions[player]
+    chips = 0 if arena.game.pays_prizes else node.state.contributions[player]
     check_down = _CheckDownArena(arena)
     no_policy = HoldemPolicy(check_down, *np.zeros((2, 0), check_down.compute_dtype))
     both = (own, opponent) if player == 0 else (opponent, own)

@@ -241,7 +241,8 @@ def resolve_street(
 
     Raises:
         ConfigError: the method is unknown, the street is not one of the later ones, the algorithm
-            needs a tree, or the policy is that of a spot.
+            needs a tree, the policy is that of a spot, or the game pays prizes and the method is
+            not "unsafe".
 
     Example:
         >>> import counterplay as cp
@@ -261,6 +262,8 @@ def resolve_street(
         raise ConfigError("the blueprint is a policy of a spot; take a game from the first card")
     if algorithm is not None and "vectors" not in getattr(algorithm, "runs_on", ()):
         raise ConfigError(f"{get_spec(algorithm)} does not run on hold'em arenas; take dcfr")
+    if method != "unsafe":
+        check_zero_sum(blueprint.arena, method)
     subgames = StreetSubgames(blueprint, street)
     dtype = subgames.arena.compute_dtype
     fallback = np.asarray(
@@ -382,6 +385,12 @@ def solve_by_algorithm(
     policy: HoldemPolicy = next(iter(algorithm.policies(arena, memory).values()))
     weights: Floats = policy.weights
     return weights
+
+
+def check_zero_sum(arena: HoldemGameArena, what: str) -> None:
+    """Raise ConfigError if a game is not zero-sum, which alternative values need."""
+    if arena.value_sum is None:
+        raise ConfigError(f"{what} needs a zero-sum game; {arena.spec} pays prizes")
 
 
 def cfr_plus_tables(

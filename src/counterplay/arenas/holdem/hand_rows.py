@@ -62,7 +62,7 @@ class HandRows:
 
 
 def check_two_rounds(arena: HoldemGameArena) -> None:
-    """Raise ConfigError unless the game has two rounds and cards are dealt between them."""
+    """Raise ConfigError unless the game has two rounds, a deal between them, and pays chips."""
     if not isinstance(arena, HoldemGameArena):
         raise ConfigError(f"{arena.spec} is not a hold'em game from the first card")
     num_rounds = len(arena.streets)
@@ -71,6 +71,8 @@ def check_two_rounds(arena: HoldemGameArena) -> None:
             f"{arena.spec} has {num_rounds} betting round{'s' * (num_rounds > 1)}; the encoding "
             "of hands is for games of two, such as flop_holdem"
         )
+    if arena.game.pays_prizes:
+        raise ConfigError(f"{arena.spec} pays prizes; the encoding of hands is for chips")
     if not any(node.kind == DEAL for node in arena.betting.nodes):
         raise ConfigError(f"in {arena.spec} all betting ends before the board is dealt")
     if not any(node.kind < FOLD and node.state.street == 1 for node in arena.betting.nodes):

@@ -451,7 +451,7 @@ class PublicChanceSampler:
         betting = self.arena.betting
 
         def fields(player: int) -> dict[str, Any]:
-            payoffs = leaf_payoffs(betting, player)
+            payoffs = leaf_payoffs(betting, player, self.arena.payoffs)
             arrays = betting_arrays(betting, self._layout, payoffs, player, {})
             return {name: arrays[name] for name in ("start", "stride", "piece_index")}
 

@@ -273,6 +273,8 @@ def check_flop_leaves(game: PreflopGame) -> None:
     """Raise ConfigError if the leaves of a game cannot be valued by solved flops."""
     if game.payouts is not None:
         raise ConfigError("solved flops are for cash games: leave out payouts")
+    if game.betting.push_fold:
+        raise ConfigError("push_fold never sees a flop with chips left: leave out solved_flops")
     if game.betting.max_players != 2 and game.num_seats > 2:
         raise ConfigError("solved flops have two players: set betting.max_players to 2")
     if game.deck != DeckConfig():

@@ -20,11 +20,16 @@ from counterplay.arenas.preflop.deck import FULL_DECK
 from counterplay.arenas.preflop.flop_leaves import MIN_CLASS_WEIGHT, has_flop, spots_factors
 from counterplay.arenas.preflop.game import PreflopGame
 from counterplay.core.archive import read_archive, write_archive
-from counterplay.core.arena import Floats
+from counterplay.core.arena import Floats, check_runs_on
 from counterplay.core.cards import cards_name
 from counterplay.core.evaluation import judge
 from counterplay.core.policy import Policy
-from counterplay.core.solve import SolveSession, as_algorithm, next_ten_per_decade
+from counterplay.core.solve import (
+    AnyAlgorithm,
+    SolveSession,
+    as_algorithm,
+    next_ten_per_decade,
+)
 from counterplay.errors import ConfigError, FileError, suggestion
 from counterplay.kernels.sequence_form import sweeps
 
@@ -283,11 +288,17 @@ def solve_preflop(
 
     Returns:
         The average policy with the exact values and gains of all seats.
+
+    Raises:
+        ConfigError: the algorithm does not run on sequences, or the game cannot be built.
     """
+
+    method = as_algorithm(algorithm)
 
     def run(factors: Floats | None) -> PreflopSolution:
         arena = PreflopArena(game, factors)
-        return _solve_arena(arena, algorithm, iterations, target, report, stop)
+        check_runs_on(method, arena)
+        return _solve_arena(arena, method, iterations, target, report, stop)
 
     solution = run(None)
     if game.leaves == "solved_flops":
@@ -329,15 +340,14 @@ def measure_factors(
 
 def _solve_arena(
     arena: PreflopArena,
-    algorithm: str,
+    algorithm: AnyAlgorithm,
     iterations: int,
     target: float,
     report: Report | None,
     stop: Callable[[], bool] | None,
 ) -> PreflopSolution:
     """Solve an arena until no seat gains more than a target."""
-    method = as_algorithm(algorithm)
-    session = SolveSession(arena, method, method.init(arena, 0))
+    session = SolveSession(arena, algorithm, algorithm.init(arena, 0))
     while True:
         goal = min(next_ten_per_decade(session.iteration), iterations)
         stopped = session.advance(goal, stop=stop)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy import uint64
 
 from counterplay.core.arena import Ints
+from counterplay.errors import ConfigError
 from counterplay.games.compiled.protocol import CompiledGame
 from counterplay.games.holdem_base import (
     ALL_IN,
@@ -34,6 +35,7 @@ from counterplay.kernels.holdem.hand_strength import CARD_BIT, strength
 from counterplay.kernels.poker.hand_buckets import look_up_bucket
 from counterplay.kernels.runtime.jit import CHANCE, TERMINAL, no_alloc_kernel
 from counterplay.kernels.sampling.primitives import GOLDEN_GAMMA, mix
+from counterplay.registry import get_spec
 
 FOLD, CALL = 0, 1
 MAX_PLAYERS, MAX_ROUNDS = 10, 8
@@ -597,7 +599,12 @@ def compile_game(
         game: the readable rules.
         buckets: tables for each round, if players observe buckets in place of cards.
         perfect_recall: players know their buckets of earlier rounds, not only the current one.
+
+    Raises:
+        ConfigError: the game pays prizes.
     """
+    if game.pays_prizes:
+        raise ConfigError(f"{get_spec(game)} pays prizes; compiled rules of poker pay chips")
     players, rounds = game.num_players, len(game.board_cards)
     params = np.zeros(SIZES, np.int64)
     betting = LIMIT if game.is_limit else ALL_RAISES if game.bet_sizes is None else SOME_RAISES

@@ -130,7 +130,7 @@ def set_leaf_values(
 ):
     """Set the values of the leaves whose reach is in lanes `lane` to `lane` + 15.
 
-    value = lose * mass + (win - tie) * weaker, where ties gain half of a win.
+    value = lose * mass + (win - lose) / 2 * weaker; `add_uneven_ties` adds the rest of ties.
     """
     real, width = value.dtype.type, uint64(value.shape[1])
     like = real(0)
@@ -190,9 +190,64 @@ def add_runouts(walk, rows, block, board):
 
 
 @outlined_row_kernel
+def add_uneven_ties(walk, scratch, rows, block, board):
+    """Add what ties pay beyond the mean of a win and a loss, as in tournaments.
+
+    `evaluate_leaves` has counted ties as half of a win.
+    """
+    walk, scratch, rows = dereference(walk), dereference(scratch), dereference(rows)
+    order, rank, cards, same = walk.order, walk.strength, walk.cards, walk.same_hand
+    opposite, opposite_rank = walk.opponent_order, walk.opponent_strength
+    opposite_cards, sums, value = walk.opponent_cards, scratch.card_sums, rows.value
+    reach, other_size = rows.opponent_reach, uint64(walk.sizes[1])
+    end, stop = uint64(walk.live_offset[board + 1]), uint64(walk.opponent_live_offset[board + 1])
+    zero = value.dtype.type(0)
+    for card in range(uint64(sums.shape[0])):
+        sums[card, ZERO] = zero
+    for leaf in range(walk.leaf_range[block, 0], walk.leaf_range[block, 1]):
+        node = walk.leaf[leaf]
+        extra = value.dtype.type(walk.payoff[node, 1])
+        if extra == zero:
+            continue
+        row, to = uint64(walk.opponent_row[node]), uint64(node - walk.block[block])
+        i, j = uint64(walk.live_offset[board]), uint64(walk.opponent_live_offset[board])
+        while i < end:
+            level, total = rank[i], zero
+            while j < stop and opposite_rank[j] < level:
+                j += ONE
+            first = j
+            while j < stop and opposite_rank[j] == level:
+                o = uint64(opposite[j])
+                sums[uint64(opposite_cards[o, ZERO]), ZERO] += reach[row, o]
+                sums[uint64(opposite_cards[o, ONE]), ZERO] += reach[row, o]
+                total += reach[row, o]
+                j += ONE
+            while i < end and rank[i] == level:
+                o = uint64(order[i])
+                x = total - sums[uint64(cards[o, ZERO]), ZERO] - sums[uint64(cards[o, ONE]), ZERO]
+                if uint64(same[o]) < other_size:
+                    x += reach[row, uint64(same[o])]
+                value[to, o] += extra * x
+                i += ONE
+            for k in range(first, j):
+                o = uint64(opposite[k])
+                sums[uint64(opposite_cards[o, ZERO]), ZERO] = zero
+                sums[uint64(opposite_cards[o, ONE]), ZERO] = zero
+
+
+@kernel
+def has_uneven_ties(walk, block):
+    """Return True if a tie pays more or less than half of a win at a showdown of a block."""
+    for leaf in range(walk.leaf_range[block, 0], walk.leaf_range[block, 1]):
+        if walk.payoff[walk.leaf[leaf], 1] != 0.0:
+            return True
+    return False
+
+
+@outlined_row_kernel
 def evaluate_leaves(walk, scratch, rows, block, board):
     """Set the values of the showdowns, folds and run-outs of a block."""
-    walk_reference, rows_reference = walk, rows
+    walk_reference, scratch_reference, rows_reference = walk, scratch, rows
     walk, rows = dereference(walk), dereference(rows)
     scratch = dereference(scratch)
     order, rank, cards, same = walk.order, walk.strength, walk.cards, walk.same_hand
@@ -236,6 +291,8 @@ def evaluate_leaves(walk, scratch, rows, block, board):
         )  # fmt: skip
     if walk.leaf_range[block, 2] < walk.leaf_range[block, 3]:
         add_runouts(walk_reference, rows_reference, block, board)
+    if has_uneven_ties(walk, block):
+        add_uneven_ties(walk_reference, scratch_reference, rows_reference, block, board)
 
 
 @sum_row_kernel

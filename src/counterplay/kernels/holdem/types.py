@@ -23,7 +23,7 @@ class HoldemWalk(NamedTuple):
     start: Any  # [N] start of the piece of board 0 in the tables
     stride: Any  # [N] distance between the pieces of consecutive boards
     piece_index: Any  # [N] number of the piece of board 0
-    payoff: Any  # [N, 4] win - tie, tie - lose, lose, tie
+    payoff: Any  # [N, 3] (win - lose) / 2, tie - (win + lose) / 2, lose
     next_block: Any  # [N] block after a deal
     own_row: Any  # [N] row of the block with the own reach of the node
     opponent_row: Any  # [N] row of the block with the opponent's reach of the node

@@ -153,7 +153,7 @@ class HoldemAgent:
 
     def __init__(self, game: Any, blueprint: BettingPolicy, config: HoldemAgentConfig):
         is_holdem = isinstance(game, HoldemBase) and game.num_players == 2 and not game.is_limit
-        if not is_holdem or game.board_cards != (0, 3, 1, 1):
+        if not is_holdem or game.board_cards != (0, 3, 1, 1) or game.pays_prizes:
             raise ConfigError(f"hunl plays two-player no-limit hold'em, not {get_spec(game)}")
         check_structure(blueprint, game, config.blueprint)
         if blueprint.part:
