@@ -10,7 +10,11 @@ from counterplay.core.cards import ALL_HANDS, parse_cards
 from counterplay.errors import ConfigError, FileError
 from counterplay.games.holdem_base import hand_strength
 from counterplay.play.poker.range_match import RangeMatch, disjoint_mass, showdown_sums
-from tests.play.poker.class_buckets import random_policy
+from tests.play.poker.class_buckets import (
+    game_with_buckets,
+    random_policy,
+    use_class_buckets,
+)
 
 BOARD = parse_cards("Td9d6hQc2s")
 
@@ -113,3 +117,24 @@ def test_a_log_continues_the_match(game, agents, tmp_path):
 def test_other_games_are_refused(agents):
     with pytest.raises(ConfigError, match="is for two-player hold'em"):
         RangeMatch(cp.load_game("no_limit_holdem(players=3)"), agents)
+
+
+def test_networks_play_buckets_with_all_their_hands():
+    """Networks count with their range, so that the estimates vary less; their means agree."""
+    game = cp.load_game("limit_holdem")
+    with pytest.MonkeyPatch.context() as patch:
+        use_class_buckets(patch)
+        buckets = random_policy(game_with_buckets("limit_holdem"))
+        method = cp.load_algorithm("ppo(encoding=cards_up_to_suits,hidden_sizes=(8,))")
+        rules = cp.RulesArena(game)
+        network = method.policies(rules, method.init(rules, 0))["current"]
+        match = RangeMatch(game, [network, buckets], seed=2)
+        for _ in match.play(30):
+            pass
+    assert all(hasattr(agent, "hand_policy") for agent in match.agents)
+    rows = np.array(list(match.deals.values()))
+    for column in (1, 2):
+        difference = rows[:, column] - rows[:, 0]
+        assert abs(difference.mean()) < 4.0 * difference.std() / len(rows) ** 0.5
+    result = match.result()
+    assert result.aivat.deviation < result.averaged.deviation < result.plain.deviation
