@@ -116,6 +116,16 @@ def append_row(family: str, row: Record) -> None:
         file.write(json.dumps(row) + "\n")
 
 
+def replace_row(family: str, row: Record, key: Sequence[str]) -> None:
+    """Add a row in place of those with the same values in the columns `key`."""
+    with _lock_results():
+        rows = [one for one in load_rows(family) if any(one[name] != row[name] for name in key)]
+        path = family_path(family)
+        part = path.with_suffix(".part")
+        part.write_text("".join(json.dumps(one) + "\n" for one in [*rows, row]))
+        part.replace(path)
+
+
 def _read_lines(family: str) -> list[str]:
     path = family_path(family)
     return path.read_text().splitlines() if path.exists() else []

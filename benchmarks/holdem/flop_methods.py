@@ -40,10 +40,9 @@ METHODS = {
 }
 
 
-def load_method(name: str) -> Any:
-    """Return an algorithm with the settings and the encoding of this benchmark."""
-    spec = METHODS[name]
-    return cp.load_algorithm(spec.replace("(", "(encoding=cards_and_strength,", 1))
+def load_method(name: str, encoding: str = "cards_and_strength") -> Any:
+    """Return an algorithm with the settings of this benchmark and an encoding."""
+    return cp.load_algorithm(METHODS[name].replace("(", f"(encoding={encoding},", 1))
 
 
 def train(

@@ -11,16 +11,14 @@ interrupted run continues from it.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 import counterplay as cp
+from benchmarks.memory_files import read_memory, write_memory
 from benchmarks.result_files import Run, find_run, load_family, save_run
 from benchmarks.timing import Stopwatch, first_paragraph, format_head, format_row, peak_memory_mib
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
-from counterplay.core.state_io import MemoryLeaves, flatten_memory, restore_memory
 
 FAMILY = "flop_networks"
 CHIPS_PER_MBB = 0.1
@@ -28,29 +26,10 @@ FITTED_POLICY, FIT_SECONDS = "network", "fit_cpu_seconds"
 EVALUATIONS = (20, 40, 80, 120, 160, 200, 300, 400, 500, 600, 800, 1000)
 
 
-def save_memory(path: Path, memory: Any) -> None:
-    """Write a memory in place of the one before."""
-    leaves = flatten_memory(memory)
-    part = path.with_suffix(".part.npz")
-    numbers = {f"number {name}": np.array(value) for name, value in leaves.scalars.items()}
-    np.savez(part, **leaves.arrays, **numbers)
-    part.replace(path)
-
-
-def load_memory(path: Path, template: Any) -> Any:
-    """Read a memory of the same layout as `template`."""
-    with np.load(path) as content:
-        arrays = {name: content[name] for name in content.files if not name.startswith("number ")}
-        scalars = {
-            name.removeprefix("number "): content[name].item()
-            for name in content.files
-            if name.startswith("number ")
-        }
-    return restore_memory(template, MemoryLeaves(arrays, scalars, ()))
-
-
-def train(spec: str, game: str, name: str, seed: int, folder: Path, iterations: int) -> None:
-    """Train up to a number of iterations; continue from the folder if it has a memory."""
+def train(
+    spec: str, game: str, name: str, seed: int, folder: Path, evaluations: Sequence[int]
+) -> None:
+    """Train and judge after some iterations; continue from the folder if it has a memory."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}_{seed}.npz"
     with Stopwatch() as start:
@@ -61,17 +40,17 @@ def train(spec: str, game: str, name: str, seed: int, folder: Path, iterations: 
     records = list(saved.records) if saved else []
     watch = Stopwatch()
     if saved:
-        memory = load_memory(path, memory)
+        memory = read_memory(path, memory)
         watch.cpu_seconds, watch.wall_seconds = (saved.last[k] for k in ("cpu_seconds", "seconds"))
     else:
         watch.cpu_seconds, watch.wall_seconds = start.cpu_seconds, start.wall_seconds
-    for goal in [n for n in EVALUATIONS if memory.iteration < n <= iterations]:
+    for goal in [n for n in evaluations if memory.iteration < n]:
         with watch:
             memory = algorithm.step(arena, memory, goal - memory.iteration)
         record = {"iteration": goal, "cpu_seconds": round(watch.cpu_seconds, 1)}
         record["seconds"] = round(watch.wall_seconds, 1)
         for policy in algorithm.policies(arena, memory):
-            if policy == FITTED_POLICY and goal < iterations:
+            if policy == FITTED_POLICY and goal < evaluations[-1]:
                 record[policy] = record[FIT_SECONDS] = None  # fitted after the last iteration
                 continue
             with Stopwatch() as fit:  # a mapping of its own, so that one table is in memory
@@ -83,7 +62,7 @@ def train(spec: str, game: str, name: str, seed: int, folder: Path, iterations: 
         record["peak_mib"] = round(peak_memory_mib())
         records.append(record)
         print(name, seed, record, flush=True)
-        save_memory(path, memory)
+        write_memory(path, memory)
         save_run(FAMILY, Run(name, spec, game, seed, records))
 
 
@@ -110,6 +89,7 @@ def main() -> None:
     parser.add_argument("--name", default="flop_holdem", help="of the run in the results")
     parser.add_argument("--seed", type=int, nargs="+", default=[0])
     parser.add_argument("--iterations", type=int, default=200)
+    parser.add_argument("--evaluations", type=int, nargs="+", help="iterations that are judged")
     parser.add_argument("--folder", type=Path, help="of the saved memories")
     args = parser.parse_args()
     if args.command == "table":
@@ -117,8 +97,9 @@ def main() -> None:
         return
     if args.folder is None:
         parser.error("run needs --folder")
+    evaluations = args.evaluations or [n for n in EVALUATIONS if n <= args.iterations]
     for seed in args.seed:
-        train(args.algorithm, args.game, args.name, seed, args.folder, args.iterations)
+        train(args.algorithm, args.game, args.name, seed, args.folder, evaluations)
 
 
 if __name__ == "__main__":

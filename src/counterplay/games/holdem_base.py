@@ -348,6 +348,16 @@ class HoldemBase:
             return ["fcr".index(word) for word in words]
         return [int(word[1:]) if word[0] == "r" else "fc".index(word) for word in words]
 
+    def decisions_before(self, state: HoldemState) -> list[tuple[HoldemState, int]]:
+        """Return the decisions that lead to a state, with their actions."""
+        current, cards, decisions = self.initial_state(), iter(state.cards), []
+        for action in self.past_actions(state):
+            while current.to_act == CHANCE:
+                current = self.next_state(current, next(cards))
+            decisions.append((current, action))
+            current = self.next_state(current, action)
+        return decisions
+
     def _next_player(self, player: int, state: HoldemState) -> int:
         """Return the first player after `player`, in seat order, who can act."""
         able = (

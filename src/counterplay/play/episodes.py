@@ -135,6 +135,12 @@ def agent_for_episode(agent: Agent, number: float) -> Agent:
     return for_episode(int(number * 2**53)) if for_episode else agent
 
 
+def agent_for_hands(agent: Agent) -> Agent:
+    """Return the agent with `hand_policy` if it has one by another name, such as networks."""
+    hand_agent: Callable[[], Agent | None] | None = getattr(agent, "hand_agent", None)
+    return (hand_agent() if hand_agent else None) or agent
+
+
 def play_from(
     game: Game,
     state: State,

@@ -23,7 +23,6 @@ from math import comb
 import numpy as np
 
 from counterplay.core.arena import Floats, Ints
-from counterplay.core.game import CHANCE
 from counterplay.core.settings import NonNegativeInt, PositiveInt, settings
 from counterplay.errors import ConfigError
 from counterplay.games.holdem_base import (
@@ -37,7 +36,7 @@ from counterplay.games.holdem_base import (
     round_size,
 )
 from counterplay.kernels.poker import call_down
-from counterplay.play.episodes import Agent
+from counterplay.play.episodes import Agent, agent_for_hands
 
 MAX_EXACT_BOARDS = 10_000  # more boards to come are sampled
 MAX_CACHED_RANGES = 4096
@@ -98,6 +97,7 @@ class LocalBestResponse:
             raise ConfigError("local best response is for poker of two players")
         if self.game.pays_prizes:
             raise ConfigError("local best response counts chips; this game pays prizes")
+        self.opponent = agent_for_hands(self.opponent)
         self._ranges: dict[tuple[str, int], Floats] = {}
         self._equities: dict[tuple[int, ...], tuple[Ints, Floats]] = {}
 
@@ -179,7 +179,7 @@ class LocalBestResponse:
 
     def opponent_range(self, state: HoldemState, player: int) -> Floats:
         """Return the opponent's probability [K] of its actions so far with each private hand."""
-        return self._range_at(self._path_states(state), player)
+        return self._range_at(self.game.decisions_before(state), player)
 
     def _range_at(self, path: list[tuple[HoldemState, int]], player: int) -> Floats:
         weight = np.ones(len(self.hands))
@@ -221,17 +221,6 @@ class LocalBestResponse:
             held = state._replace(cards=(*before, *hand, *after))
             result[k] = self.opponent.action_probabilities(held, opponent)[index]
         return result
-
-    def _path_states(self, state: HoldemState) -> list[tuple[HoldemState, int]]:
-        """Return the decisions that lead to a state, with their actions."""
-        game, path = self.game, []
-        cards, current = iter(state.cards), self.game.initial_state()
-        for action in game.past_actions(state):
-            while current.to_act == CHANCE:
-                current = game.next_state(current, next(cards))
-            path.append((current, action))
-            current = game.next_state(current, action)
-        return path
 
     def _call_down_equities(self, state: HoldemState, player: int) -> tuple[Ints, Floats]:
         """Return the opponent's possible hands, and the equity against each of them."""

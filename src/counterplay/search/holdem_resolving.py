@@ -15,7 +15,12 @@ from counterplay.arenas.holdem.base import HoldemPolicy
 from counterplay.arenas.holdem.betting import DEAL, FOLD
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from counterplay.arenas.holdem.game_inspection import find_game_node
-from counterplay.arenas.holdem.game_subgames import Gadget, StreetSubgames, SubgamesArena
+from counterplay.arenas.holdem.game_subgames import (
+    Gadget,
+    StreetSubgames,
+    SubgamesArena,
+    check_zero_sum,
+)
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.cards import cards_name, permute_suits
 from counterplay.errors import ConfigError, SearchWarning, TimeLimitWarning
@@ -121,6 +126,8 @@ class HoldemResolvingAgent:
             raise ConfigError(f"the blueprint is of {blueprint.arena.spec}, not of {arena.spec}")
         if arena.precision == "int16":
             raise ConfigError("resolving needs tables of float32 or float64, unlike int16")
+        if settings.method != "unsafe":
+            check_zero_sum(arena, "resolving")
         self.arena, self.settings = arena, settings
         self.algorithm: Any = load_registered_algorithm(settings.algorithm)
         # tables [S] of each player: the blueprint, and probabilities of solutions in place of it

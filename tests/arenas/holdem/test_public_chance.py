@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import counterplay as cp
+from counterplay.arenas.holdem.base import HoldemPolicy
 from counterplay.arenas.holdem.betting import FOLD
 from counterplay.arenas.holdem.game_arena import HoldemGameArena
 from counterplay.arenas.holdem.hand_rows import make_hand_rows
@@ -184,3 +185,37 @@ def test_regrets_do_not_depend_on_the_number_of_threads(sampler):
     set_num_threads(None)
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])
+
+
+def test_judging_board_by_board_equals_judging_the_table_of_all_hands(sampler):
+    rng, arena = np.random.default_rng(4), sampler.arena
+    weights = [policy * rng.choice([0.0, 3.0], policy.shape) for policy in random_policies(sampler)]
+    policy = sampler.make_policy(*weights)
+    judged = {}
+    for threads in (1, 3):
+        set_num_threads(threads)
+        try:
+            judged[threads] = cp.judge(arena, policy)
+        finally:
+            set_num_threads(None)
+    assert "weights" not in vars(policy)  # no table was made
+    table = HoldemPolicy(arena, policy.weights, policy.weights[:0])
+    expected = cp.judge(arena, table)
+    assert expected.exploitability > 0.01
+    for judgement in judged.values():
+        np.testing.assert_allclose(judgement.values, expected.values, atol=1e-9)
+        np.testing.assert_allclose(judgement.best_values, expected.best_values, atol=1e-9)
+
+
+def test_policies_of_rows_keep_to_locks_and_are_saved(sampler, tmp_path):
+    policy = sampler.make_policy(*random_policies(sampler))
+    free = cp.judge(sampler.arena, policy)
+    locked = HoldemGameArena(sampler.arena.game, "float64")
+    node = next(n for n, info in enumerate(locked.betting.nodes) if info.kind == 0)
+    count = len(locked.betting.nodes[node].actions)
+    locked.lock(node, 0, np.eye(count)[-1][:, None] * np.ones(locked.num_hands(0)))
+    own = PublicChanceSampler(locked, sampler.rows).make_policy(*random_policies(sampler))
+    assert cp.judge(locked, own).values[0] != pytest.approx(free.values[0])
+    policy.save(tmp_path / "rows.policy")
+    again = cp.holdem.load_holdem_policy(tmp_path / "rows.policy")
+    assert cp.judge(again).best_values == pytest.approx(free.best_values, abs=1e-2)

@@ -16,7 +16,11 @@ from counterplay.play.poker.range_match import (
     play_response,
     showdown_sums,
 )
-from tests.play.poker.class_buckets import random_policy
+from tests.play.poker.class_buckets import (
+    game_with_buckets,
+    random_policy,
+    use_class_buckets,
+)
 
 BOARD = parse_cards("Td9d6hQc2s")
 
@@ -134,3 +138,24 @@ def test_local_best_response_meets_the_range_of_the_agent(game, agents):
     response = LocalBestResponse(game, cp.TabularPolicy(game), config)
     chips = play_response(response, 2, 3)
     assert chips.deviation > 0.0 and chips.mean == round(2 * chips.mean) / 2
+
+
+def test_networks_play_buckets_with_all_their_hands():
+    """Networks count with their range, so that the estimates vary less; their means agree."""
+    game = cp.load_game("limit_holdem")
+    with pytest.MonkeyPatch.context() as patch:
+        use_class_buckets(patch)
+        buckets = random_policy(game_with_buckets("limit_holdem"))
+        method = cp.load_algorithm("ppo(encoding=cards_up_to_suits,hidden_sizes=(8,))")
+        rules = cp.RulesArena(game)
+        network = method.policies(rules, method.init(rules, 0))["current"]
+        match = RangeMatch(game, [network, buckets], seed=2)
+        for _ in match.play(30):
+            pass
+    assert all(hasattr(agent, "hand_policy") for agent in match.agents)
+    rows = np.array(list(match.deals.values()))
+    for column in (1, 2):
+        difference = rows[:, column] - rows[:, 0]
+        assert abs(difference.mean()) < 4.0 * difference.std() / len(rows) ** 0.5
+    result = match.result()
+    assert result.aivat.deviation < result.averaged.deviation < result.plain.deviation

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterplay.arenas.holdem.array_layout import BlockBoards, betting_arrays, build_piece_layout
-from counterplay.arenas.holdem.base import HoldemPolicy
+from counterplay.arenas.holdem.base import HoldemArena, HoldemPolicy
 from counterplay.arenas.holdem.betting import FOLD
 from counterplay.arenas.holdem.game_arena import MAX_STREETS, HoldemGameArena
 from counterplay.arenas.holdem.game_betting import leaf_payoffs
 from counterplay.arenas.holdem.hand_rows import HandRows
 from counterplay.core.arena import Floats, Ints
+from counterplay.core.evaluation import Judgement
 from counterplay.kernels.holdem import board_walk, deal_walk, hand_rows, street_walk
 from counterplay.kernels.holdem.types import HoldemTables, HoldemWalk, StreetBoards
 from counterplay.kernels.runtime.threads import num_threads, run_in_threads
@@ -87,6 +88,46 @@ def systematic_sample(rng: np.random.Generator, probabilities: Floats) -> Ints:
     ends = np.cumsum(probabilities)
     before = np.floor(np.concatenate([[0.0], ends]) + rng.random())
     return np.flatnonzero(np.diff(before) > 0.0)
+
+
+class _Slots(NamedTuple):
+    """Arguments of a walk of some boards, besides the tables of a thread."""
+
+    num_boards: int
+    walks: tuple[HoldemWalk, ...]  # by street
+    streets: tuple[StreetBoards, ...]
+    roots: Ints  # see `board_walk.walk_roots`
+
+
+class RowPolicy(HoldemPolicy):
+    """A policy of rows of hands; its table is made at first use, and judging needs none.
+
+    Args:
+        sampler: has the rows.
+        first_weights: [C, kinds] of the first round, in proportion to probabilities.
+        second_weights: [C, R] of the second round.
+    """
+
+    def __init__(
+        self, sampler: PublicChanceSampler, first_weights: LineTable, second_weights: LineTable
+    ):
+        no_weights = np.zeros(0, sampler.arena.compute_dtype)
+        fields = {"arena": sampler.arena, "fallback_weights": no_weights}
+        self.__dict__.update(fields)  # the class is frozen
+        self.__dict__["_rows"] = sampler, first_weights, second_weights
+
+    @cached_property
+    def weights(self) -> LineTable:
+        """The table of all hands."""
+        sampler, first_weights, second_weights = self.__dict__["_rows"]
+        return sampler.spread(first_weights, second_weights)
+
+    def judge(self, arena: HoldemArena) -> Judgement:
+        """Return the values and best-response values of the policy."""
+        sampler, first_weights, second_weights = self.__dict__["_rows"]
+        if arena is not sampler.arena or arena.locks:
+            return super().judge(arena)
+        return sampler.judge(first_weights, second_weights)
 
 
 class PublicChanceSampler:
@@ -272,8 +313,12 @@ class PublicChanceSampler:
             second[decision] = np.add.reduceat(of_row * size, sample.first[:-1]) / total
         return first, second
 
-    def make_policy(self, first_weights: LineTable, second_weights: LineTable) -> HoldemPolicy:
-        """Return the policy of weights [C, kinds] and [C, R], hand by hand, as a table."""
+    def make_policy(self, first_weights: LineTable, second_weights: LineTable) -> RowPolicy:
+        """Return the policy of weights [C, kinds] and [C, R]; they must not change later."""
+        return RowPolicy(self, first_weights, second_weights)
+
+    def spread(self, first_weights: LineTable, second_weights: LineTable) -> LineTable:
+        """Return weights [C, kinds] and [C, R] hand by hand, as a table of the arena."""
         arena = self.arena
         table = np.zeros(arena.num_sequences, arena.compute_dtype)
         layout, rows = arena.piece_layout, self.rows
@@ -292,7 +337,7 @@ class PublicChanceSampler:
             hand_rows.spread_rows(
                 weights, first, of_hand, decisions, np.array([0, len(of_hand)]), table
             )
-        return HoldemPolicy(arena, table, table[:0])
+        return table
 
     # walks
 
@@ -364,7 +409,56 @@ class PublicChanceSampler:
         )  # fmt: skip
         return regret
 
-    def _descend_top(self, player: int, first_policy: LineTable) -> None:
+    def judge(self, first_weights: LineTable, second_weights: LineTable) -> Judgement:
+        """Return the values and best-response values of a policy, board by board.
+
+        It equals the judgement of the table of all hands, up to rounding, without that table.
+
+        Args:
+            first_weights: [C, kinds] of the first round, in proportion to probabilities.
+            second_weights: [C, R] of the second round.
+        """
+        arena, boards = self.arena, np.arange(self.board_weight.size)
+        weights = first_weights, second_weights
+        sample = self.sample(boards, np.ones(boards.size))
+        values, best = np.zeros(2), np.zeros(2)
+        for player in (0, 1):
+            best[player] = self._value(player, *weights, sample, street_walk.MODE_BEST)
+            if player == 1 and arena.value_sum is not None:  # saves a walk
+                values[1] = arena.value_sum - values[0]
+            else:
+                values[player] = self._value(player, *weights, sample, street_walk.MODE_MEAN)
+        return Judgement(values, best)
+
+    def _value(
+        self, player: int, first_weights: LineTable, second_weights: LineTable,
+        sample: BoardSample, mode: int,
+    ) -> float:  # fmt: skip
+        """Return a player's value by a walk of all boards."""
+        arena = self.arena
+        self._descend_top(player, first_weights, mode)
+        tasks = list(pairwise([*range(0, sample.board.size, SLOTS_PER_WALK), sample.board.size]))
+        shape = len(tasks), self.num_deals, arena.num_hands(0)
+        values, numbers = np.zeros(shape, arena.compute_dtype), iter(range(len(tasks)))
+
+        def work(thread: int, _: int) -> None:
+            while (number := next(numbers, None)) is not None:
+                slots = self._set_slots(player, thread, second_weights, sample, tasks[number])
+                self._walk_roots(player, thread, slots, values[number], 0, 1, mode)
+
+        run_in_threads(work, [(thread, thread + 1) for thread in range(num_threads())])
+        walk, scratch = arena.walks[player][0], arena.scratch(player)
+        total = values.sum(axis=0, dtype=np.float64)
+        scratch.top.value[self._deals] = arena._average_orbits(total)
+        deal_walk.ascend_block(
+            walk, self._top[player], scratch.threads[0], scratch.top, 0, 0, mode,
+            arena.value_tolerance,
+        )  # fmt: skip
+        return float(arena.hand_weights[player] @ scratch.top.value[0])
+
+    def _descend_top(
+        self, player: int, first_policy: LineTable, mode: int = street_walk.MODE_LEARN
+    ) -> None:
         """Set the reach in the first round, and the values where it ends without a deal."""
         arena, rows, lines = self.arena, self.rows, self.first_round
         tables, scratch = self._top[player], arena.scratch(player)
@@ -375,22 +469,41 @@ class PublicChanceSampler:
         walk, top = arena.walks[player][0], scratch.top
         top.own_reach[0] = 1.0
         top.opponent_reach[0] = 1.0 / arena.num_pairs
-        deal_walk.descend_block(walk, tables, scratch.threads[0], top, 0, 0, street_walk.MODE_LEARN)
+        deal_walk.descend_block(walk, tables, scratch.threads[0], top, 0, 0, mode)
 
     def _walk_slots(
         self, player: int, thread: int, policy: LineTable, sample: BoardSample,
         task: tuple[int, int], factor: LineTable, regret: LineTable, values: LineTable,
     ) -> None:  # fmt: skip
         """Walk some boards of the sample; see `second_round_regrets`."""
-        arena, rows, lines = self.arena, self.rows, self.second_round
-        first, last = task
-        slots, boards = np.array(task), sample.board[first:last]
-        scratch, tables = arena.scratch(player), self._slot_tables(thread)
-        hand_rows.spread_rows(
-            policy, sample.first, sample.row_of_hand, lines.decisions, slots, tables.policy_weights
-        )
+        arena, rows, lines, first = self.arena, self.rows, self.second_round, task[0]
+        tables = self._slot_tables(thread)
         tables.regret[:] = 0.0
-        streets = self._slot_streets(boards)
+        slots = self._set_slots(player, thread, policy, sample, task)
+        on_hands = np.zeros((self.num_deals, arena.num_hands(0)), arena.compute_dtype)
+        for slot in range(slots.num_boards):
+            on_hands[:] = 0.0
+            self._walk_roots(
+                player, thread, slots, on_hands, slot, slots.num_boards, street_walk.MODE_LEARN
+            )
+            for deal in range(self.num_deals):
+                total = np.bincount(rows.kind_of_hand, on_hands[deal], rows.num_kinds)
+                values[first + slot, deal] = total / rows.kind_size
+        hand_rows.gather_rows(
+            tables.regret, sample.first, sample.row_of_hand, lines.decisions, lines.player, player,
+            np.array(task), factor, regret,
+        )  # fmt: skip
+
+    def _set_slots(
+        self, player: int, thread: int, policy: LineTable, sample: BoardSample,
+        task: tuple[int, int],
+    ) -> _Slots:  # fmt: skip
+        """Return the walks of some boards of a sample, with their policy in a thread's tables."""
+        boards = sample.board[slice(*task)]
+        hand_rows.spread_rows(
+            policy, sample.first, sample.row_of_hand, self.second_round.decisions, np.array(task),
+            self._slot_tables(thread).policy_weights,
+        )  # fmt: skip
         walks = self._slot_walks(player, boards)
         roots = np.array(
             [
@@ -399,21 +512,19 @@ class PublicChanceSampler:
                 for slot in range(boards.size)
             ]
         )
+        return _Slots(boards.size, walks, self._slot_streets(boards), roots)
+
+    def _walk_roots(
+        self, player: int, thread: int, slots: _Slots, values: LineTable, part: int,
+        num_parts: int, mode: int,
+    ) -> None:  # fmt: skip
+        """Walk every `num_parts`-th root of the slots, and add to the values [deals, hands]."""
+        arena, scratch = self.arena, self.arena.scratch(player)
         no_reach = np.zeros((0, 0), arena.compute_dtype)
-        on_hands = np.zeros((self.num_deals, arena.num_hands(0)), arena.compute_dtype)
-        for slot in range(boards.size):
-            on_hands[:] = 0.0
-            board_walk.walk_roots(
-                walks, streets, tables, scratch.threads[thread], scratch.rows[thread],
-                scratch.stacks[thread], scratch.top, roots, (no_reach, no_reach, on_hands),
-                slot, boards.size, street_walk.MODE_LEARN, arena.value_tolerance,
-            )  # fmt: skip
-            for deal in range(self.num_deals):
-                total = np.bincount(rows.kind_of_hand, on_hands[deal], rows.num_kinds)
-                values[first + slot, deal] = total / rows.kind_size
-        hand_rows.gather_rows(
-            tables.regret, sample.first, sample.row_of_hand, lines.decisions, lines.player, player,
-            slots, factor, regret,
+        board_walk.walk_roots(
+            slots.walks, slots.streets, self._slot_tables(thread), scratch.threads[thread],
+            scratch.rows[thread], scratch.stacks[thread], scratch.top, slots.roots,
+            (no_reach, no_reach, values), part, num_parts, mode, arena.value_tolerance,
         )  # fmt: skip
 
     def _slot_streets(self, boards: Ints) -> tuple[StreetBoards, ...]:

@@ -36,7 +36,7 @@ from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.errors import ConfigError, FileError
 from counterplay.games.holdem_base import FOLD, HoldemBase, HoldemState
 from counterplay.kernels.holdem import equities
-from counterplay.play.episodes import RandomStreams, sample_index
+from counterplay.play.episodes import RandomStreams, agent_for_hands, sample_index
 from counterplay.play.local_best_response import LocalBestResponse
 from counterplay.play.match import Match
 from counterplay.registry import get_spec, load_game
@@ -295,7 +295,7 @@ class RangeMatch:
 
     Args:
         game: two-player no-limit or limit hold'em.
-        agents: two agents, at least one with `hand_policy`.
+        agents: two agents, at least one with `hand_policy`; networks on rules get one.
         seed: of the cards and actions.
         log: a file that gets a line per deal; deals that it already has are not played again.
         with_corrections: compute `aivat`; without, it equals `averaged`.
@@ -309,14 +309,15 @@ class RangeMatch:
         log: Path | None = None,
         with_corrections: bool = True,
     ):
+        agents = tuple(map(agent_for_hands, agents))
         if not any(hasattr(agent, "hand_policy") for agent in agents):
             raise ConfigError(
-                "AIVAT over hands needs an agent whose policy is known for every hand: a blueprint "
-                "or hunl"
+                "AIVAT over hands needs an agent whose policy is known for every hand: a "
+                "blueprint, networks on rules, or hunl"
             )
         if game.num_players != 2 or game.num_hole_cards != 2 or sum(game.board_cards) != 5:
             raise ConfigError(f"AIVAT over hands is for two-player hold'em, not {get_spec(game)}")
-        self.game, self.agents, self.seed, self.log = game, tuple(agents), seed, log
+        self.game, self.agents, self.seed, self.log = game, agents, seed, log
         self.with_corrections = with_corrections
         self.deals: dict[int, tuple[float, float, float]] = {}
         if log is not None and log.exists():

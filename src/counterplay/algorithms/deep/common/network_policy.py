@@ -84,7 +84,7 @@ class NetworkPolicy:
         observation = np.array(game.observation(state, player), np.float32)[None]
         legal = np.zeros((1, num_outputs(self.nets[0])), bool)
         legal[0, actions] = True
-        table = _evaluate_policy(self.head, self._first_net, observation, legal, player)
+        table = evaluate_policy(self.head, self._first_net, observation, legal, player)
         probs = np.asarray(table, np.float64)[0, actions]
         normalised: list[float] = (probs / probs.sum()).tolist()
         return normalised
@@ -122,13 +122,22 @@ class NetworkPolicy:
             legal[row, legal_actions] = True
         padded = np.pad(observation, ((0, size - count), (0, 0)))
         table = np.asarray(
-            _evaluate_policy(self.head, self._first_net, padded, legal, player), np.float64
+            evaluate_policy(self.head, self._first_net, padded, legal, player), np.float64
         )
         rows = np.where(legal, table, 0.0)[:count]
         rows /= rows.sum(axis=1, keepdims=True)
         return [
             row[legal_actions].tolist() for row, legal_actions in zip(rows, actions, strict=True)
         ]
+
+    def hand_agent(self) -> Any:
+        """Return the agent that knows its policy for every hand of hold'em, or None.
+
+        It is for matches over ranges and local best responses; see `network_hands`.
+        """
+        from counterplay.algorithms.deep.common.network_hands import hands_from_networks
+
+        return hands_from_networks(self)
 
     @property
     def is_suit_invariant(self) -> bool:
@@ -163,7 +172,7 @@ class NetworkPolicy:
             padding = (0, min(INFOSETS_PER_BATCH, round_up_size(count)) - count), (0, 0)
             observation = np.pad(batch.observation, padding)
             legal = np.pad(batch.legal, padding, constant_values=True)
-            table = _evaluate_policy(self.head, net, observation, legal, batch.player)
+            table = evaluate_policy(self.head, net, observation, legal, batch.player)
             rows = np.where(batch.legal, np.asarray(table, np.float64)[:count], 0.0)
             rows /= rows.sum(axis=1, keepdims=True)
             values[batch.sequences] = rows[batch.entries]
@@ -223,7 +232,7 @@ def _read_factored_batch(
 
 
 @lazy_jit(static_argnums=0)
-def _evaluate_policy(head: str, nets: Any, observation: Any, legal: Any, player: Any) -> jax.Array:
+def evaluate_policy(head: str, nets: Any, observation: Any, legal: Any, player: Any) -> jax.Array:
     """Return the probabilities [N, A] of one player's network."""
     outputs = apply_net(select_player(nets, player), observation)
     probabilities: jax.Array = HEADS_BY_NAME[head](outputs, legal)

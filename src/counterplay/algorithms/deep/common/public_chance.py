@@ -190,8 +190,7 @@ class PublicChanceMethod(NetworkAlgorithm):
             return sampler.make_policy(first_sum, second_sum)
 
         def current() -> HoldemPolicy:
-            set_features(workspace, trunk)
-            outputs = apply_head(head, workspace.features)
+            outputs = self.outputs_of_all_rows(workspace, trunk, head)
             policy = self.policy_of(sampler, outputs, sampler.second_round)
             return sampler.make_policy(first_policy, policy)
 
@@ -217,6 +216,17 @@ class PublicChanceMethod(NetworkAlgorithm):
             row_weight = (weight / weight.sum()).astype(np.float32)
             workspaces[self.strength_features] = Workspace(rows, sampler, inputs, row_weight)
         return workspaces[self.strength_features]
+
+    def make_fit(self, workspace: Workspace, sample: BoardSample) -> RidgeFit:
+        """Return the regression on the rows of a sample."""
+        return RidgeFit(workspace, sample, self.ridge)
+
+    def outputs_of_all_rows(
+        self, workspace: Workspace, trunk: list[tuple[Any, Any]], head: LineTable
+    ) -> LineTable:
+        """Return the outputs [C, R] of a head."""
+        set_features(workspace, trunk)
+        return apply_head(head, workspace.features)
 
     def add_to_averages(
         self, workspace: Workspace, memory: PublicChanceMemory, t: int, player: int,
@@ -368,6 +378,11 @@ class RidgeFit:
         gram += (1.0 - SAMPLE_GRAM_SHARE) * workspace.gram
         gram[np.diag_indices_from(gram)] += ridge
         self._inverse = np.linalg.inv(gram)
+
+    def outputs(self, head: LineTable) -> LineTable:
+        """Return the outputs [C, n] of a head at the rows of the sample."""
+        outputs: LineTable = head @ self.features.T
+        return outputs
 
     def solve(self, target: LineTable) -> LineTable:
         """Return the coefficients [C, F] of targets [C, n]."""

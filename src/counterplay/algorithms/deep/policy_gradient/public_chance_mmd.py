@@ -9,7 +9,6 @@ import numpy as np
 from counterplay.algorithms.deep.common.public_chance import (
     PublicChanceMemory,
     PublicChanceMethod,
-    RidgeFit,
     Workspace,
     estimate_deal_values,
 )
@@ -77,8 +76,8 @@ class PublicChanceMMD(PublicChanceMethod):
     ) -> None:
         """Run iteration t on a sample; the memory is changed in place."""
         sampler = workspace.sampler
-        fit = RidgeFit(workspace, sample, self.ridge)
-        outputs = memory.head @ fit.features.T
+        fit = self.make_fit(workspace, sample)
+        outputs = fit.outputs(memory.head)
         regret = np.zeros_like(outputs)
         weight = np.float32(self.window / (t + self.window))
         temperature = self.temperature * _initial_pot(sampler.arena) / t**self.temperature_power
@@ -102,7 +101,7 @@ class PublicChanceMMD(PublicChanceMethod):
             row_reach = np.repeat(reach, board_sizes, axis=1)
             target = self._targets(sampler.second_round, player, regret, row_reach, temperature)
             memory.head[lines] += weight * (fit.solve(target[lines]) - memory.head[lines])
-            outputs[lines] = memory.head[lines] @ fit.features.T
+            outputs[lines] = fit.outputs(memory.head[lines])
 
     def _targets(
         self, lines: RoundLines, player: int, regret: LineTable, reach: Floats, temperature: float

@@ -7,7 +7,6 @@ import numpy as np
 from counterplay.algorithms.deep.common.public_chance import (
     PublicChanceMemory,
     PublicChanceMethod,
-    RidgeFit,
     Workspace,
     discount,
     discounts,
@@ -75,8 +74,8 @@ class PublicChanceDeepCFR(PublicChanceMethod):
     ) -> None:
         """Run iteration t on a sample; the memory is changed in place."""
         sampler = workspace.sampler
-        fit = RidgeFit(workspace, sample, self.ridge)
-        outputs = memory.head @ fit.features.T
+        fit = self.make_fit(workspace, sample)
+        outputs = fit.outputs(memory.head)
         regret = np.zeros_like(outputs)
         positive, negative = discounts(t, self.alpha, self.beta)
         for player in (0, 1):
@@ -94,4 +93,4 @@ class PublicChanceDeepCFR(PublicChanceMethod):
             total = np.minimum(outputs[lines] + regret[lines], 0.0)
             target = regret[lines] + np.float32(negative / positive - 1.0) * total
             memory.head[lines] = positive * (memory.head[lines] + fit.solve(target))
-            outputs[lines] = memory.head[lines] @ fit.features.T
+            outputs[lines] = fit.outputs(memory.head[lines])
