@@ -1,11 +1,12 @@
 """Compare the speed with OpenSpiel's C++ solvers, and with LiteEFG where it is installed.
 
     make bench                          (or: python -m benchmarks.speed.compare_libraries --write)
+    python -m benchmarks.speed.compare_libraries cfr exploitability         (some of the rows)
 
 Each row is a ratio from one process on one thread: after a warm-up the two programs take turns, and
 the medians of several turns are compared. Ratios are of processor time, which a busy machine
-changes least; rows without a ratio, and that of two threads, are wall-clock time. `--write` stores
-the table in benchmarks/speed/compare_libraries.md.
+changes least; building is processor time too, the start of the command and two threads are
+wall-clock time. `--write` stores the table in benchmarks/speed/compare_libraries.md.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def time_building() -> None:
     """Measure how fast trees are built."""
     for spec in ("leduc_poker", "liars_dice", "goofspiel", "kuhn_poker(players=5)"):
         game = cp.load_game(spec)
-        seconds = median(wall_seconds(lambda g=game: cp.build_tree(g)) for _ in range(3))
+        seconds = median(time_call(lambda g=game: cp.build_tree(g)) for _ in range(3))
         nodes = cp.build_tree(game).num_nodes
         add_row(f"build, {spec}, {nodes:,} nodes", seconds, "", f"{nodes / seconds:,.0f} nodes/s")
 
@@ -194,20 +195,34 @@ def time_command_line() -> None:
     add_row("later solve of leduc_poker", later)
 
 
-def main() -> None:
-    """Measure all rows and print the table."""
-    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
-    parser.add_argument("--write", action="store_true", help="store the table beside this script")
-    args = parser.parse_args()
-    cp.set_num_threads(1)
+def compare_cfr() -> None:
+    """Compare one iteration of CFR with OpenSpiel's and LiteEFG's."""
     compare_iteration("leduc_poker", 5000, 8)  # turns of about the same length for both sides
     compare_lite_efg()
     compare_iteration("liars_dice", 300, 1)
-    compare_solve()
-    compare_exploitability()
-    time_building()
-    time_command_line()
-    compare_threads()
+
+
+PARTS = {
+    "cfr": compare_cfr,
+    "solve": compare_solve,
+    "exploitability": compare_exploitability,
+    "build": time_building,
+    "command": time_command_line,
+    "threads": compare_threads,
+}
+
+
+def main() -> None:
+    """Measure the rows and print the table."""
+    parser = argparse.ArgumentParser(description=first_paragraph(__doc__))
+    parser.add_argument("parts", nargs="*", help=f"parts of the table: {', '.join(PARTS)}")
+    parser.add_argument("--write", action="store_true", help="store the table beside this script")
+    args = parser.parse_args()
+    if unknown := set(args.parts) - set(PARTS):
+        parser.error(f"unknown parts: {', '.join(sorted(unknown))}")
+    cp.set_num_threads(1)
+    for name in args.parts or PARTS:
+        PARTS[name]()
     table = "\n".join([format_head(COLUMNS), *map(format_row, rows)])
     print(f"\n{table}")
     if args.write:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import sys
 
 import pytest
+
+from counterplay.kernels.runtime import inner_versions
 
 pytest.importorskip("numba")
 
@@ -85,3 +88,38 @@ def test_damaged_versions_are_made_again(path, tmp_path):
         data[len(data) // 2] ^= 1
         file.write_bytes(bytes(data))
     assert load(path, "called_3").combine_again(4.0) == 62.0
+
+
+@pytest.mark.parametrize("threshold", [700, 10**7, 0])
+def test_garbage_is_collected_rarely_while_numba_compiles(threshold):
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(threshold, *before[1:])
+        with inner_versions.compiling(), inner_versions.compiling():
+            meanwhile = gc.get_threshold()[0]
+        assert gc.get_threshold() == (threshold, *before[1:])
+    finally:
+        gc.set_threshold(*before)
+    assert meanwhile == (max(threshold, inner_versions.NUM_ALLOCATIONS) if threshold else 0)
+
+
+def test_thresholds_are_restored_after_an_error():
+    before = gc.get_threshold()
+    with pytest.raises(RuntimeError), inner_versions.compiling():
+        raise RuntimeError
+    assert gc.get_threshold() == before
+
+
+def test_both_ways_to_compile_collect_rarely(path, monkeypatch):
+    thresholds = []
+    compile_extra = inner_versions.compiler.compile_extra
+
+    def record(*args, **options):
+        thresholds.append(gc.get_threshold()[0])
+        return compile_extra(*args, **options)
+
+    module = load(path, "called_rarely")
+    monkeypatch.setattr(inner_versions.compiler, "compile_extra", record)
+    module.combine(3.0)
+    assert len(thresholds) == 4  # the kernel and the three that it calls
+    assert set(thresholds) == {inner_versions.NUM_ALLOCATIONS}

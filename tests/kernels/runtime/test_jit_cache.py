@@ -143,3 +143,28 @@ def test_kernels_that_cannot_be_kept_are_said_to_be_so_once(monkeypatch):
     assert not any(map(jit.keeps_compiled, kernels))
     assert not jit.is_compiled(*kernels)
     assert [kernel(1) for kernel in kernels] == [1, 2]
+
+
+KERNELS_AND_BLAS = """
+import sys
+import numpy as np
+from numba import njit
+from counterplay.kernels.runtime import jit
+
+@jit.kernel
+def double(x):
+    return x + x
+
+@njit
+def multiply(x):
+    return np.dot(x, x)[0, 0] + np.linalg.det(x)
+
+print(double(2.0), "scipy.linalg" in sys.modules)
+print(multiply(2.0 * np.eye(2)), "scipy.linalg" in sys.modules)
+"""
+
+
+def test_kernels_do_not_import_linear_algebra_and_others_can():
+    command = [sys.executable, "-c", KERNELS_AND_BLAS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["4.0", "False", "8.0", "True"], done.stderr

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import NoReturn
 
 import numpy as np
 
 from counterplay.arenas.tree.arena import TreeArena
 from counterplay.arenas.tree.build_compiled import CompiledTreeWalk
 from counterplay.arenas.tree.builder import TreeBuilder
+from counterplay.arenas.tree.rules_walk import FIRST_CHECK_NODES, RulesWalk
 from counterplay.arenas.tree.size_estimate import (
     BYTES_PER_NODE,
     MAX_HISTORY_LENGTH,
@@ -25,7 +26,7 @@ from counterplay.arenas.tree.size_estimate import (
     peak_build_bytes,
     resident_memory,
 )
-from counterplay.core.game import CHANCE, TERMINAL, Game, State
+from counterplay.core.game import CHANCE, TERMINAL, Game
 from counterplay.core.game_checks import (
     CHANCE_TOLERANCE,
     GAME_METHODS,
@@ -33,28 +34,19 @@ from counterplay.core.game_checks import (
     action_names,
     actions_problem,
     check_protocol,
-    exception_problem,
-    infoset_actions_problem,
     key_problem,
-    node_problem,
-    numbers_problem,
-    outcomes_problem,
-    player_problem,
     probabilities_problem,
     rule_error,
-    utilities_problem,
 )
-from counterplay.errors import CounterplayError, RunError
+from counterplay.errors import RunError
 from counterplay.games.compiled.protocol import CompiledGame, find_compiled_game
 from counterplay.registry import COMPILED_GAMES, FACTORED_ARENAS, get_spec, load_game, spec_name
 
 NUM_CHECKED_INFOSETS = 1_000  # infosets whose compiled actions are compared with the rules
 MIN_NODES_FOR_COMPILED_RULES = 50_000  # smaller trees use the readable rules
-FIRST_CHECK_NODES = 1 << 6  # memory is checked after this many nodes, then after twice as many, ...
-MAX_NODES_BETWEEN_CHECKS = 1 << 15  # ... but at least this often, together with progress
+MAX_NODES_BETWEEN_CHECKS = 1 << 15  # memory and progress are checked at least this often
 # the size is estimated after this many nodes or seconds, and the estimate takes half a second
 ESTIMATE_AFTER_NODES, ESTIMATE_AFTER_SECONDS, ESTIMATE_SECONDS = 1 << 18, 1.0, 0.5
-MAX_CHECKED_OUTCOMES = 10_000  # size of the cache of valid chance actions
 
 ProgressCallback = Callable[[int, int], None]  # nodes so far, nodes expected (0: not known)
 
@@ -84,7 +76,7 @@ def build_tree(
     if isinstance(game, TreeArena):
         return game
     game = load_game(game) if isinstance(game, str) else game
-    walk = _RulesTreeWalk(game, memory_limit, progress)
+    walk = _GuardedBuilder(game, memory_limit, progress)
     gc_was_enabled = gc.isenabled()
     gc.disable()  # the collector would visit the tuples of all states again and again
     try:
@@ -101,8 +93,8 @@ def build_tree(
     return walk.build()
 
 
-class _RulesTreeWalk(TreeBuilder):
-    """A depth-first walk through the rules that fills a `TreeBuilder`."""
+class _GuardedBuilder(TreeBuilder):
+    """A `TreeBuilder` that walks the rules and checks them, the memory and the progress."""
 
     game: Game
 
@@ -113,10 +105,6 @@ class _RulesTreeWalk(TreeBuilder):
         self.memory_limit = memory_limit or int(0.8 * available_memory())
         self.expected_nodes, self.start_seconds = 0, time.perf_counter()
         self.initial_resident_bytes = resident_memory()
-        # (player, key, last sequence) -> infoset with perfect recall
-        self.infoset_by_recall: dict[tuple[int, str, int], int] = {}
-        self.infoset_by_key: dict[tuple[int, str], int] = {}  # (player, key) -> infoset of the game
-        self.checked_outcomes: set[tuple[int, ...]] = set()  # valid tuples of chance actions
 
     def refuse_oversized(self) -> None:
         """Raise RunError before building if the tree will not fit into memory.
@@ -178,126 +166,15 @@ class _RulesTreeWalk(TreeBuilder):
             self.fail(int(wrong[0]), probabilities_problem(chance[parent == wrong[0]].tolist()))
 
     def run(self) -> None:
-        """Walk the tree in one loop: a function call per node would cost a third of the speed."""
-        game, recall, legal = self.game, self.infoset_by_recall, self.legal_actions
-        player_of, infoset_key, actions_at = game.player, game.infoset_key, game.actions
-        next_state, utilities = game.next_state, game.utilities
-        add_player, add_parent = self.player.append, self.parent.append
-        add_action, add_depth = self.action.append, self.depth.append
-        add_chance, add_infoset = self.chance.append, self.infoset.append
-        first, game_infoset = self.first_sequence, self.game_infoset
-        # state, parent, action, depth, probability of the action, chance's reach, last sequences
-        stack: list[Any] = []
-        pop, push = stack.pop, stack.append
-        node, next_check = -1, min(FIRST_CHECK_NODES, MAX_NODES_BETWEEN_CHECKS)
-        state: State = None
+        """Walk the tree by the readable rules."""
+        walk = RulesWalk(self.game)
         try:
-            stack.append((game.initial_state(), -1, -1, 0, 1.0, 1.0, (-1,) * game.num_players))
-            while stack:
-                state, parent, action, depth, chance, reach, last = pop()
-                node += 1
-                add_parent(parent)
-                add_action(action)
-                add_chance(chance)
-                add_depth(depth)
-                player = player_of(state)
-                add_player(player)
-                depth += 1
-                if player >= 0:
-                    key = infoset_key(state, player)
-                    infoset = recall.get((player, key, last[player]))
-                    actions = actions_at(state)
-                    if actions.__class__ is not tuple:
-                        actions = tuple(actions)
-                    if infoset is None:
-                        infoset = self.add_infoset(node, state, player, key, last[player], actions)
-                    first_actions = legal[game_infoset[infoset]]
-                    if actions != first_actions:
-                        self.fail(node, infoset_actions_problem(key, actions, first_actions))
-                    add_infoset(infoset)
-                    before, after = last[:player], last[player + 1 :]
-                    sequence = first[infoset + 1]
-                    for action in first_actions[::-1]:
-                        sequence -= 1
-                        child = next_state(state, action)
-                        lasts = (*before, sequence, *after)
-                        push((child, node, action, depth, 1.0, reach, lasts))
-                elif player == TERMINAL:
-                    add_infoset(-1)
-                    self.add_terminal(node, utilities(state), reach, last)
-                else:
-                    add_infoset(-1)
-                    for action, p in self.check_outcomes(node, state, player):
-                        child = next_state(state, action)
-                        push((child, node, action, depth, p, reach * p, last))
-                num_known = node + len(stack)  # nodes on the stack take memory too
-                if num_known >= next_check:
-                    next_check = num_known + min(next_check, MAX_NODES_BETWEEN_CHECKS)
-                    self.check_progress(node, num_known)
-        except CounterplayError:
-            raise
+            walk.run(self.check_memory, self.check_progress, MAX_NODES_BETWEEN_CHECKS)
+            walk.fill_builder(self)
         except MemoryError as error:
-            problem = f"out of memory after {node:,} nodes; choose smaller parameters"
-            raise RunError(f"{get_spec(game)}: {problem}") from error
-        except Exception as error:
-            self.fail(max(node, 0), self.diagnose(state, error), error)
-
-    def diagnose(self, state: State, error: Exception) -> str:
-        """Return the problem at the state where the walk failed, from a full check of the node."""
-        try:
-            return node_problem(self.game, state) or exception_problem(error)
-        except Exception:  # the rules raise there
-            return exception_problem(error)
-
-    def add_infoset(
-        self, node: int, state: State, player: int, key: str, last: int, legal: Sequence[int]
-    ) -> int:
-        """Add a new infoset and return its number."""
-        self.check_memory(len(legal))
-        game, actions = self.game, tuple(legal)
-        if problem := key_problem(key, player) or actions_problem(actions, player):
-            self.fail(node, problem)
-        game_infoset = self.infoset_by_key.setdefault((player, key), len(self.legal_actions))
-        if game_infoset == len(self.legal_actions):
-            self.infoset_keys.append((player, key))
-            self.legal_actions.append(actions)
-            self.action_names.append(action_names(game, state, actions))
-        infoset = self.append_infoset(player, game_infoset, last)
-        self.infoset_by_recall[player, key, last] = infoset
-        return infoset
-
-    def check_outcomes(self, node: int, state: State, player: int) -> list[tuple[int, float]]:
-        """Return the checked outcomes of a chance node, last one first."""
-        if player != CHANCE:
-            self.fail(node, player_problem(player, self.num_players))
-        outcomes = self.game.chance_outcomes(state)
-        self.check_memory(len(outcomes))
-        outcomes = list(outcomes)
-        total = 0.0
-        for _, p in outcomes:
-            total += p if p >= 0.0 else float("nan")
-        if not abs(total - 1.0) <= 1e-9:
-            self.fail(node, outcomes_problem(outcomes) or "chance probabilities do not sum to 1")
-        actions = tuple([action for action, _ in outcomes])
-        if actions not in self.checked_outcomes:
-            if problem := numbers_problem(actions):
-                self.fail(node, problem)
-            if len(self.checked_outcomes) >= MAX_CHECKED_OUTCOMES:
-                self.checked_outcomes.clear()
-            self.checked_outcomes.add(actions)
-        outcomes.reverse()
-        return outcomes
-
-    def add_terminal(self, node: int, utilities: Any, reach: float, last: tuple[int, ...]) -> None:
-        if len(utilities) != self.game.num_players:
-            self.fail(node, utilities_problem(utilities, self.num_players))
-        self.last_sequence.extend(last)
-        self.chance_reach.append(reach)
-        self.utility.extend(utilities)
-        total = sum(utilities)
-        if total - total != 0.0:  # true for infinity and NaN only
-            problem = utilities_problem(utilities, self.num_players)
-            self.fail(node, problem or f"utilities {tuple(utilities)} have no finite sum")
+            num_nodes = len(walk.player)
+            problem = f"out of memory after {num_nodes:,} nodes; choose smaller parameters"
+            raise RunError(f"{get_spec(self.game)}: {problem}") from error
 
     def check_scale(self) -> None:
         """Raise GameError if sums of utilities over iterations would overflow or underflow."""
@@ -312,16 +189,23 @@ class _RulesTreeWalk(TreeBuilder):
                 advice = f"choose units in which it is from {bounds}"
                 self.fail(int(terminals[size[:, player].argmax()]), f"{problem}; {advice}")
 
-    def check_progress(self, node: int, num_known: int) -> None:
-        """Raise RunError if the tree is not going to fit into memory; report progress."""
-        if self.depth[node] > MAX_HISTORY_LENGTH:
-            self.fail(node, f"still not over after {MAX_HISTORY_LENGTH:,} actions")
+    def check_progress(self, walk: RulesWalk, num_known: int) -> None:
+        """Raise an error if the tree is endless or not going to fit into memory; report progress.
+
+        Args:
+            walk: The nodes visited so far.
+            num_known: The number of these and of the nodes that wait, which take memory too.
+        """
+        node = len(walk.player) - 1
+        if walk.depth(node) > MAX_HISTORY_LENGTH:
+            walk.fail(node, f"still not over after {MAX_HISTORY_LENGTH:,} actions")
         is_slow = time.perf_counter() - self.start_seconds > ESTIMATE_AFTER_SECONDS
         if not self.expected_nodes and (node >= ESTIMATE_AFTER_NODES or is_slow):
             self.expected_nodes = int(estimate_num_nodes(self.game, seconds=ESTIMATE_SECONDS))
         nodes = max(num_known, self.expected_nodes)
         # an upper bound: the share of new infosets among nodes falls during the walk
-        infosets = nodes / (node + 1) * len(self.infoset_player) if node >= FIRST_CHECK_NODES else 0
+        num_infosets = len(walk.legal_actions)
+        infosets = nodes / (node + 1) * num_infosets if node >= FIRST_CHECK_NODES else 0
         # the resident memory covers large states and keys
         self.check_memory(nodes, infosets, resident_memory() - self.initial_resident_bytes)
         if self.progress and node >= MAX_NODES_BETWEEN_CHECKS:

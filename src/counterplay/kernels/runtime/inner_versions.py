@@ -7,12 +7,33 @@ caller. Without them, the first `solve` of Kuhn poker compiles in about four fif
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.core import compiler, sigutils
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.typing.templates import make_concrete_template
+
+NUM_ALLOCATIONS = 100_000  # between two collections of garbage while numba compiles
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Hold the compiler's lock, and collect garbage rarely.
+
+    Numba allocates millions of objects, and Python's collector would take a sixth of the time.
+    The lock keeps other threads from changing the collector's thresholds meanwhile.
+    """
+    with global_compiler_lock:
+        first, *others = gc.get_threshold()
+        gc.set_threshold(max(first, NUM_ALLOCATIONS) if first else 0, *others)
+        try:
+            yield
+        finally:
+            gc.set_threshold(first, *others)
 
 
 class InnerVersions:
@@ -29,6 +50,13 @@ class InnerVersions:
         # numba calls these two where a kernel calls this one
         dispatcher.get_call_template = self.get_call_template
         dispatcher.get_overload = self.get_overload
+        self.compile_for_python = dispatcher.compile
+        dispatcher.compile = self.compile_with_wrappers
+
+    def compile_with_wrappers(self, signature: Any) -> Any:
+        """Compile a version for calls from Python."""
+        with compiling():
+            return self.compile_for_python(signature)
 
     def get_call_template(self, args: Any, kws: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
         """Return the types of a call, as `numba.core.dispatcher.Dispatcher` does."""
@@ -48,7 +76,7 @@ class InnerVersions:
         """Make sure that there is a version for these types."""
         if args in self.versions:
             return
-        with global_compiler_lock, self.dispatcher._compiling_counter:
+        with compiling(), self.dispatcher._compiling_counter:
             target = self.dispatcher.targetctx
             version = self.cache.load_overload(args, target) if self.cache else None
             if version is None:

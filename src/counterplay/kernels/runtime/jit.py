@@ -18,9 +18,27 @@ from typing import Any
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.types import Array
+from numba.np import linalg
 
 from counterplay.kernels.runtime.inner_versions import InnerCacheImpl, InnerVersions
 from counterplay.kernels.runtime.jit_cache import ChecksummedCache, warn_uncached
+
+
+def _import_array_functions() -> None:
+    """Import numba's functions of arrays without SciPy's linear algebra, which is large and slow.
+
+    Importing them looks whether BLAS is there, which it is, since SciPy is a dependency. Compiled
+    functions that use BLAS, of users for example, import it when they are compiled.
+    """
+    ensure_blas = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        import numba.np.arraymath  # noqa: F401
+    finally:
+        linalg.ensure_blas = ensure_blas
+
+
+_import_array_functions()
 
 CHANCE, TERMINAL = -1, -2  # as in `counterplay.core.game`; part of the hashed sources
 
