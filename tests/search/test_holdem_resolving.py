@@ -178,3 +178,8 @@ def test_a_blueprint_of_another_game_is_refused():
     _, other = make_blueprint(THREE_STREETS)
     with pytest.raises(cp.ConfigError, match="the blueprint is of custom_holdem"):
         HoldemResolvingAgent(arena, other, Resolving())
+
+
+def test_games_that_pay_prizes_have_no_alternative_values():
+    with pytest.raises(cp.ConfigError, match="resolving needs a zero-sum game"):
+        make_agent(TWO_STREETS.replace("stacks=(8,8)", "stacks=(8,8),payouts=(3.0,1.0)"))
