@@ -105,7 +105,7 @@ def test_episodes_are_those_of_the_library():
         draw(seat)
     _, state = play_from(game, game.initial_state(), [None, cp.uniform_policy(tree)], draw)
     assert game.player(state) != TERMINAL
-    assert found["key"] == game.infoset_key(state, 0)
+    assert found["has_regret"] and found["key"] == game.infoset_key(state, 0)
     assert [action["words"] for action in found["actions"]] == action_labels(game, state)
 
 
@@ -119,10 +119,17 @@ def test_searchers_play_too(studio):
         code, state = studio.ask("POST", f"/api/play/{play}/act", body)
         assert code == 200
     assert all(one["loss"] is None for one in state["decisions"])
+    assert not state["has_regret"]
     bad = {"game": "kuhn_poker", "policy": "search:alpha_beta", "seat": 0}
     play = studio.post("/api/play", bad)["play"]
     code, found = studio.ask("GET", f"/api/play/{play}")
     assert code in (409, 422) and found["error"]["message"]
+
+
+def test_games_too_large_for_a_tree_have_no_regret(studio):
+    play = studio.post("/api/play", {"game": "ms1f1", "policy": "uniform", "seat": 0})["play"]
+    state = studio.get(f"/api/play/{play}")
+    assert len(state["table"]["hand"]) == 2 and not state["has_regret"]
 
 
 def test_matrix_page_gives_equilibria_and_elimination(studio):

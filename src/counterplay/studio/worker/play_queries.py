@@ -115,6 +115,7 @@ class EpisodeAnswer(TypedDict):
     move: int
     board: str
     decisions: list[DecisionAnswer]
+    has_regret: bool  # whether the EV losses of decisions are known
     words: NotRequired[str]
     key: NotRequired[str]
     actions: NotRequired[list[dict[str, str]]]  # without raises, if those are in `raises`
@@ -202,6 +203,7 @@ class EpisodeCache:
                 self._describe_decision(decision, episode.seat, evaluator)
                 for decision in episode.decisions()
             ],
+            "has_regret": evaluator is not None,
         }
         if isinstance(game, HoldemBase):
             answer["table"] = _describe_table(game, state, episode.seat)

@@ -28,6 +28,7 @@ export function Play() {
 const DIGITS = [..."123456789"];
 const SEARCHABLE_GAMES = ["tic_tac_toe", "connect_four"];
 const NO_LIMIT_GAMES = ["no_limit_holdem"];
+const NO_REGRET_TITLE = "not available against an opponent that searches, or in a game this large";
 const TWO_PLAYER_AGENTS = ["resolving", "belief_search"];
 
 const baseName = (spec) => spec.split("(")[0];
@@ -300,9 +301,9 @@ function Episode({ play }) {
       <div>
         <dt>Regret</dt>
         ${
-          isSearch
-            ? html`<dd title="not available against a searching opponent">–</dd>`
-            : html`<dd class="bad" title=${totalRegret}>${formatNumber(totalRegret)}</dd>`
+          state.has_regret
+            ? html`<dd class="bad" title=${totalRegret}>${formatNumber(totalRegret)}</dd>`
+            : html`<dd title=${NO_REGRET_TITLE}>–</dd>`
         }
       </div>
       <div>
@@ -402,15 +403,20 @@ function Episode({ play }) {
                 </ol>
               `
         }
-        <p class="muted small">
-          Regret: the EV that an action loses against this opponent, if you play a best response
-          afterwards.
-        </p>
+        ${
+          state.has_regret &&
+          html`
+            <p class="muted small">
+              Regret: the EV that an action loses against this opponent, if you play a best response
+              afterwards.
+            </p>
+          `
+        }
       </section>
     </div>
     <${CommandLineHint}>
       counterplay play ${quoteForShell(query.get("game") || state.game)}${" "}
-      --player ${state.seat}${opponentOption(state.policy)}${isSearch ? "" : " --losses"}
+      --player ${state.seat}${opponentOption(state.policy)}${state.has_regret ? " --losses" : ""}
     </${CommandLineHint}>
   `;
 }
