@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from counterplay.core.game import Game, full_game
 from counterplay.errors import ConfigError, suggestion
 from counterplay.registry import (
@@ -170,6 +168,8 @@ class AgentLoader:
 
     def _build_holdem_search(self, settings: Any) -> Agent:
         """Return an agent that solves subgames of a hold'em game as vectors over hands."""
+        import numpy as np
+
         from counterplay.arenas.holdem.base import HoldemPolicy
         from counterplay.arenas.holdem.game_arena import HoldemGameArena, load_holdem_policy
         from counterplay.experiment.saved_policies import input_file
