@@ -103,6 +103,18 @@ def pytest_runtest_protocol(item):
         faulthandler.cancel_dump_traceback_later()
 
 
+MAX_MEMORY_MAPS = 20_000  # of 65,530 that Linux allows a process; beyond them programs crash
+
+
+def pytest_runtest_teardown(item, nextitem):
+    """Drop the programs of JAX between files, if there are many: each takes several memory maps."""
+    if nextitem is not None and nextitem.path == item.path:
+        return
+    maps, jax = Path("/proc/self/maps"), sys.modules.get("jax")
+    if jax is not None and maps.exists() and maps.read_bytes().count(b"\n") > MAX_MEMORY_MAPS:
+        jax.clear_caches()
+
+
 NO_BROWSER = "no Chromium"  # reason with which browser tests are skipped
 
 
