@@ -19,13 +19,15 @@ from counterplay.arenas.holdem.game_subgames import (
     Gadget,
     StreetSubgames,
     SubgamesArena,
+    check_vector_algorithm,
     check_zero_sum,
 )
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.cards import cards_name, permute_suits
-from counterplay.errors import ConfigError, SearchWarning, TimeLimitWarning
+from counterplay.errors import ConfigError, SearchWarning
 from counterplay.games.holdem_base import HoldemState
-from counterplay.registry import get_spec, load_registered_algorithm
+from counterplay.registry import load_registered_algorithm
+from counterplay.search.resolving import warn_time_limit
 from counterplay.search.search_report import RangeReport, SearchReport
 
 METHODS = ("unsafe", "resolve", "max_margin", "combined")
@@ -171,12 +173,7 @@ class HoldemResolvingAgent:
         gadget = None if method == "unsafe" else Gadget(subgame, player, method)
         solution = self._run(SubgamesArena(subgame, gadget))
         if solution is None:
-            warnings.warn(
-                f"a time limit of {self.settings.seconds:g} s is too short for one iteration of "
-                f"{self.settings.algorithm}; resolving keeps its earlier policy there",
-                TimeLimitWarning,
-                stacklevel=4,
-            )
+            warn_time_limit(self.settings)
             return
         for node, piece_board in subgame.pieces(player):
             piece = self.arena.piece_slice(node, piece_board)
@@ -255,6 +252,4 @@ def check_settings(settings: Any) -> None:
             f"resolving: depth is {settings.depth}, which needs a game small enough for a tree; "
             "leave it out in this hold'em game"
         )
-    algorithm = load_registered_algorithm(settings.algorithm)
-    if "vectors" not in getattr(algorithm, "runs_on", ()):
-        raise ConfigError(f"{get_spec(algorithm)} does not run on hold'em arenas; take cfr_plus")
+    check_vector_algorithm(load_registered_algorithm(settings.algorithm))

@@ -28,7 +28,7 @@ MAX_CACHED_PROBABILITIES = 10_000_000  # of all policies of an agent, 80 MB
 
 @settings()
 class Resolving:
-    """Nested subgame solving on a tree, from a blueprint policy.
+    """Nested subgame solving, from a blueprint policy.
 
     At a decision the agent solves the subgame of its public state by `method` (see
     `arenas.subgame`), with the ranges and the opponent's alternative values of the policy that it
@@ -96,6 +96,16 @@ class ResolvingReport:
     action_values: Floats  # value of each in the solution
     num_leaves: int  # public states at which the subgame is cut
     is_in_time: bool  # False if the time limit ended before the first iteration
+
+
+def warn_time_limit(settings: Resolving) -> None:
+    """Warn that a time limit ended before the first iteration of a subgame's algorithm."""
+    warnings.warn(
+        f"a time limit of {settings.seconds:g} s is too short for one iteration of "
+        f"{settings.algorithm}; resolving keeps its earlier policy there",
+        TimeLimitWarning,
+        stacklevel=5,
+    )
 
 
 class ResolvingAgent:
@@ -186,12 +196,7 @@ class ResolvingAgent:
         if is_in_time:
             subgame.write_policy(solution, probabilities)
         else:
-            warnings.warn(
-                f"a time limit of {settings.seconds:g} s is too short for one iteration of "
-                f"{settings.algorithm}; resolving keeps its earlier policy there",
-                TimeLimitWarning,
-                stacklevel=4,
-            )
+            warn_time_limit(settings)
         self.report = self._reports[state, player] = ResolvingReport(
             state,
             player,

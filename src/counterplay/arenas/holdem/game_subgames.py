@@ -260,8 +260,8 @@ def resolve_street(
         raise ConfigError(f"iterations is {iterations}, must be at least 1")
     if not isinstance(blueprint.arena, HoldemGameArena):
         raise ConfigError("the blueprint is a policy of a spot; take a game from the first card")
-    if algorithm is not None and "vectors" not in getattr(algorithm, "runs_on", ()):
-        raise ConfigError(f"{get_spec(algorithm)} does not run on hold'em arenas; take dcfr")
+    if algorithm is not None:
+        check_vector_algorithm(algorithm)
     if method != "unsafe":
         check_zero_sum(blueprint.arena, method)
     subgames = StreetSubgames(blueprint, street)
@@ -385,6 +385,14 @@ def solve_by_algorithm(
     policy: HoldemPolicy = next(iter(algorithm.policies(arena, memory).values()))
     weights: Floats = policy.weights
     return weights
+
+
+def check_vector_algorithm(algorithm: Any) -> None:
+    """Raise ConfigError if an algorithm does not run on vectors over hands."""
+    if "vectors" not in getattr(algorithm, "runs_on", ()):
+        raise ConfigError(
+            f"{get_spec(algorithm)} does not run on hold'em arenas; take cfr_plus or dcfr"
+        )
 
 
 def check_zero_sum(arena: HoldemGameArena, what: str) -> None:

@@ -98,7 +98,8 @@ def multiway_equity(
         raise ConfigError(f"{deck.num_cards} cards are too few for {len(ranges)} hands and a board")
     deals = math.prod(part.size for part in hands) * math.comb(num_left, missing)
     if deals * len(ranges) > MAX_ENUMERATED_HANDS:
-        _sample_equities(offset, hands, weights, left, used, missing, deck, 1, seed)  # any deal?
+        # raises if the hands block each other, which is the better reason
+        _sample_equities(offset, hands, weights, left, used, missing, deck, 1, seed)
         raise ConfigError(
             f"about {deals:.1e} deals are too many to enumerate; give a number of samples"
         )
