@@ -64,6 +64,11 @@ class Studio:
         listed = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(number) for number in listed.read_text().split()]
 
+    def only_child(self):
+        """The process of the one open game, after the one that compiles kernels has ended."""
+        wait_until(lambda: len(self.children()) == 1)
+        return self.children()[0]
+
     @property
     def headers(self):
         return {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}

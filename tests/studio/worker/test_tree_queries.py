@@ -240,7 +240,7 @@ def test_a_desk_that_is_killed(fresh):
     """Waiting clients get an error; the next request is answered by a new worker."""
     made = fresh()
     assert made.get("/api/explore/view?game=kuhn_poker")["node"] == 0
-    assert len(made.children()) == 1
+    made.only_child()
     made.raw("GET", "/api/explore/view?game=liars_dice", made.headers)  # another is at work now
     for child in made.children():
         os.kill(child, signal.SIGKILL)
@@ -256,7 +256,7 @@ def test_who_waits_for_a_desk_that_is_killed(fresh):
     """A request that is under way is answered in words, and the next one by another desk."""
     made = fresh()
     assert made.post("/api/matrix", {"game": "chicken"})["players"] == 2
-    (child,) = made.children()
+    child = made.only_child()
     os.kill(child, signal.SIGSTOP)  # so that it cannot have answered
     found = []
     waiting = threading.Thread(
