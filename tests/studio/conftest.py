@@ -66,8 +66,8 @@ class Studio:
 
     def only_child(self):
         """The process of the one open game, after the one that compiles kernels has ended."""
-        wait_until(lambda: len(self.children()) == 1)
-        return self.children()[0]
+        (child,) = wait_until(lambda: found if len(found := self.children()) == 1 else None)
+        return child
 
     @property
     def headers(self):

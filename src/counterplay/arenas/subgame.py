@@ -26,7 +26,6 @@ reach, they are at most the gift itself, so that subgames share it without being
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -46,6 +45,7 @@ from counterplay.core.arena import Floats, Ints, row_lengths
 from counterplay.core.evaluation import check_same_game, mistakes
 from counterplay.core.game import CHANCE, TERMINAL
 from counterplay.core.policy import Policy
+from counterplay.core.solve import step_within
 from counterplay.errors import ConfigError
 from counterplay.kernels.sequence_form import sweeps
 
@@ -111,12 +111,7 @@ class Subgame:
             algorithm: as in `solve`.
             seconds: time limit; at least one iteration is done.
         """
-        deadline, chunk = time.perf_counter() + seconds, 1
-        memory = algorithm.step(self.tree, algorithm.init(self.tree), 1)
-        is_in_time = memory.finished or time.perf_counter() < deadline
-        while time.perf_counter() < deadline and not memory.finished:
-            chunk = min(2 * chunk, 64)
-            memory = algorithm.step(self.tree, memory, chunk)
+        memory, is_in_time = step_within(self.tree, algorithm, seconds)
         return TimedSolution(self._policy(algorithm, memory), is_in_time)
 
     def _policy(self, algorithm: Any, memory: Any) -> Policy:

@@ -183,7 +183,7 @@ def estimate(
 def _print_game_size(arena: HoldemGameArena, json: bool) -> None:
     from counterplay.arenas.tree.size_estimate import available_memory
 
-    free, num_bytes = available_memory(), _table_bytes(arena)
+    free, num_bytes = available_memory(), arena.table_bytes()
     facts: dict[str, object] = {
         "game": arena.spec,
         "hands": [arena.num_hands(street) for street in range(len(arena.streets))],
@@ -196,15 +196,6 @@ def _print_game_size(arena: HoldemGameArena, json: bool) -> None:
         return
     facts["memory"] = f"{format_bytes(num_bytes)} of {format_bytes(free)} free"
     print_facts(facts)
-
-
-def _table_bytes(arena: SpotArena | HoldemGameArena) -> int:
-    """Return the bytes of the regrets and of one average."""
-    import numpy as np
-
-    from counterplay.arenas.holdem.base import PRECISIONS
-
-    return 2 * np.dtype(PRECISIONS[arena.precision]).itemsize * arena.num_sequences
 
 
 def _print_notes(notes: Iterable[str]) -> None:
@@ -323,7 +314,7 @@ class _SolveLimits:
 def _print_size(arena: SpotArena | HoldemGameArena) -> None:
     from counterplay.arenas.holdem.spot_arena import SpotArena, compile_note
 
-    num_bytes = arena.size.num_bytes if isinstance(arena, SpotArena) else _table_bytes(arena)
+    num_bytes = arena.size.num_bytes if isinstance(arena, SpotArena) else arena.table_bytes()
     print_note(f"{arena.spec}: {arena.num_sequences:,} sequences, {format_bytes(num_bytes)}")
     if note := compile_note():
         print_note(note)

@@ -24,6 +24,7 @@ from counterplay.registry import get_registry_name, load_algorithm
 if TYPE_CHECKING:
     from counterplay.arenas.tree.arena import TreeArena
 
+MAX_TIMED_CHUNK = 64  # iterations between two looks at the clock of `step_within`
 CHUNK_SECONDS = 0.1  # target time of a chunk of iterations, after which `stop` is called
 MAX_CHUNK_GROWTH = 8  # ratio of the sizes of two successive chunks, at most
 DEFAULT_ITERATIONS = 1000  # of algorithms that do not declare another number
@@ -96,6 +97,26 @@ class ScheduledAlgorithm(Protocol):
     def with_schedule(self, iterations: int) -> AnyAlgorithm:
         """Return the algorithm with schedules over these iterations, unless the user set them."""
         ...
+
+
+def step_within(
+    arena: Any, algorithm: Any, seconds: float, max_chunk: int = MAX_TIMED_CHUNK
+) -> tuple[Any, bool]:
+    """Return the memory after a time limit, and whether the first iteration was in time.
+
+    Args:
+        arena: the game.
+        algorithm: an algorithm that runs on the arena.
+        seconds: time limit; at least one iteration is done.
+        max_chunk: most iterations between two looks at the clock.
+    """
+    deadline, chunk = time.perf_counter() + seconds, 1
+    memory = algorithm.step(arena, algorithm.init(arena), 1)
+    is_in_time = memory.finished or time.perf_counter() < deadline
+    while time.perf_counter() < deadline and not memory.finished:
+        chunk = min(2 * chunk, max_chunk)
+        memory = algorithm.step(arena, memory, chunk)
+    return memory, is_in_time
 
 
 def with_schedule(algorithm: Any, iterations: int | None = None) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from counterplay.arenas.holdem.game_subgames import (
 )
 from counterplay.core.arena import Floats, Ints
 from counterplay.core.cards import cards_name, permute_suits
+from counterplay.core.solve import step_within
 from counterplay.errors import ConfigError, SearchWarning
 from counterplay.games.holdem_base import HoldemState
 from counterplay.registry import load_registered_algorithm
@@ -182,12 +182,12 @@ class HoldemResolvingAgent:
     def _run(self, arena: SubgamesArena) -> HoldemPolicy | None:
         """Return the solution, or None if the time limit ends before the first iteration."""
         algorithm, seconds = self.algorithm, self.settings.seconds
-        memory, deadline = algorithm.init(arena), time.perf_counter() + seconds
-        memory = algorithm.step(arena, memory, 1 if seconds else self.settings.iterations)
-        if seconds and time.perf_counter() >= deadline:
-            return None
-        while time.perf_counter() < deadline:
-            memory = algorithm.step(arena, memory, 1)
+        if seconds:
+            memory, is_in_time = step_within(arena, algorithm, seconds, max_chunk=1)
+            if not is_in_time:
+                return None
+        else:
+            memory = algorithm.step(arena, algorithm.init(arena), self.settings.iterations)
         policy: HoldemPolicy = next(iter(algorithm.policies(arena, memory).values()))
         return policy
 

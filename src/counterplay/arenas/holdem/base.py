@@ -139,10 +139,13 @@ class HoldemArena:
         """Write a policy to a file; raise ConfigError in arenas without policy files."""
         raise ConfigError(f"a policy of {self.spec} is saved as a Solution")
 
+    def table_bytes(self, num_tables: int = 2) -> int:
+        """Return the bytes of some tables; CFR has regrets and one average."""
+        return num_tables * self.num_sequences * int(np.dtype(PRECISIONS[self.precision]).itemsize)
+
     def check_memory(self, num_averages: int = 1, num_tables: int = 1) -> None:
         """Raise ConfigError if the tables do not fit into the free memory."""
-        item = np.dtype(PRECISIONS[self.precision]).itemsize
-        needed = self.num_sequences * item * (num_averages + num_tables)
+        needed = self.table_bytes(num_averages + num_tables)
         free = available_memory()
         if needed > 0.9 * free:
             smaller = "" if self.precision == "int16" else "; int16 needs half of that"
